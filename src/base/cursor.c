@@ -1,0 +1,109 @@
+/* The bounded cursor. Invariant: offset <= length, always; so `length - offset` never wraps and is
+ * the only comparison a read needs. */
+#include "base/cursor.h"
+
+#include <byteswap.h>
+#include <string.h>
+
+void cursor_init(struct cursor *cursor, const char *source, const void *data, size_t length)
+{
+    *cursor = (struct cursor){.data = data, .length = length, .source = source};
+}
+
+void cursor_fail(struct cursor *cursor, const char *message)
+{
+    if (cursor->error)
+        return;
+    cursor->error = message;
+    cursor->error_offset = cursor->base + cursor->offset;
+}
+
+const uint8_t *cursor_bytes(struct cursor *cursor, size_t length)
+{
+    if (cursor->error)
+        return NULL;
+    if (length > cursor_left(cursor)) {
+        cursor_fail(cursor, "the data ends too early");
+        return NULL;
+    }
+    const uint8_t *bytes = cursor->data + cursor->offset;
+    cursor->offset += length;
+    return bytes;
+}
+
+struct cursor cursor_sub(struct cursor *cursor, size_t length)
+{
+    struct cursor sub = *cursor;
+    sub.data = cursor_bytes(cursor, length);
+    sub.base = cursor->base + sub.offset;
+    sub.offset = 0;
+    sub.length = sub.data ? length : 0;
+    sub.error = cursor->error;
+    sub.error_offset = cursor->error_offset;
+    return sub;
+}
+
+void cursor_skip(struct cursor *cursor, size_t length)
+{
+    cursor_bytes(cursor, length);
+}
+
+void cursor_seek(struct cursor *cursor, size_t offset)
+{
+    if (cursor->error)
+        return;
+    if (offset > cursor->length)
+        cursor_fail(cursor, "an offset points past the end");
+    else
+        cursor->offset = offset;
+}
+
+const char *cursor_string(struct cursor *cursor, size_t *ret_length)
+{
+    *ret_length = 0;
+    if (cursor->error)
+        return NULL;
+    size_t left = cursor_left(cursor);
+    const char *text = left ? (const char *)cursor->data + cursor->offset : NULL;
+    const char *nul = left ? memchr(text, '\0', left) : NULL;
+    if (!nul) {
+        cursor_fail(cursor, "a string has no end");
+        return NULL;
+    }
+    *ret_length = (size_t)(nul - text);
+    cursor->offset += *ret_length + 1;
+    return text;
+}
+
+uint8_t cursor_u8(struct cursor *cursor)
+{
+    const uint8_t *bytes = cursor_bytes(cursor, 1);
+    return bytes ? *bytes : 0;
+}
+
+uint16_t cursor_u16(struct cursor *cursor)
+{
+    uint16_t value = 0;
+    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
+    if (bytes)
+        memcpy(&value, bytes, sizeof value);
+    return cursor->swapped ? bswap_16(value) : value;
+}
+
+uint32_t cursor_u32(struct cursor *cursor)
+{
+    uint32_t value = 0;
+    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
+    if (bytes)
+        memcpy(&value, bytes, sizeof value);
+    return cursor->swapped ? bswap_32(value) : value;
+}
+
+uint64_t cursor_u64(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
+    if (bytes)
+        memcpy(&value, bytes, sizeof value);
+    return cursor->swapped ? bswap_64(value) : value;
+}

@@ -1,0 +1,109 @@
+/* Linear probing over a power-of-two table that is at most half full: one cache line per look-up
+ * in the common case. A slot keeps its value plus one, so that zeroed memory is an empty table and
+ * every hash, 0 included, can be stored as it is. */
+#include "base/hashtable.h"
+
+#include "base/checked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 64 };
+
+/* Multiplication by an odd number and xor with a shifted self can both be undone, so this is one
+ * to one. */
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    return x;
+}
+
+uint64_t hash_u64(uint64_t key)
+{
+    return mix(key);
+}
+
+uint64_t hash_bytes(const void *bytes, size_t length)
+{
+    const unsigned char *next = bytes;
+    uint64_t hash = mix(length + 1);
+    for (; length >= 8; length -= 8, next += 8) {
+        uint64_t word;
+        memcpy(&word, next, sizeof word);
+        hash = mix(hash ^ word);
+    }
+    uint64_t tail = 0;
+    if (length)
+        memcpy(&tail, next, length);
+    return mix(hash ^ tail);
+}
+
+void hashtable_done(struct hashtable *table)
+{
+    free(table->slots);
+    *table = (struct hashtable){0};
+}
+
+static void insert(struct hashtable_slot *slots, size_t mask, struct hashtable_slot entry)
+{
+    size_t position = entry.hash & mask;
+    while (slots[position].value_plus_one)
+        position = (position + 1) & mask;
+    slots[position] = entry;
+}
+
+static int grow(struct hashtable *table)
+{
+    size_t slots = table->slots ? (table->mask + 1) * 2 : FIRST_SLOTS;
+    struct hashtable_slot *grown = calloc(slots, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    for (size_t i = 0; table->slots && i <= table->mask; i++) {
+        if (table->slots[i].value_plus_one)
+            insert(grown, slots - 1, table->slots[i]);
+    }
+    free(table->slots);
+    table->slots = grown;
+    table->mask = slots - 1;
+    return 0;
+}
+
+int hashtable_add(struct hashtable *table, uint64_t hash, uint64_t value)
+{
+    if (!table->slots || table->count >= (table->mask + 1) / 2) {
+        int error = grow(table);
+        if (error < 0)
+            return error;
+    }
+    insert(table->slots, table->mask,
+           (struct hashtable_slot){.hash = hash, .value_plus_one = value + 1});
+    table->count++;
+    return 0;
+}
+
+struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash)
+{
+    return (struct hashtable_probe){.table = table, .hash = hash, .position = hash & table->mask};
+}
+
+bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value)
+{
+    const struct hashtable *table = probe->table;
+    if (!table->slots)
+        return false;
+    for (;;) {
+        const struct hashtable_slot *slot = &table->slots[probe->position];
+        if (!slot->value_plus_one)
+            return false;
+        probe->position = (probe->position + 1) & table->mask;
+        if (slot->hash == probe->hash) {
+            *ret_value = slot->value_plus_one - 1;
+            return true;
+        }
+    }
+}

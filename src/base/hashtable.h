@@ -1,0 +1,48 @@
+/* A hash table of 64-bit hashes with a 64-bit value each: the index over things that are stored
+ * elsewhere. Several values may share a hash; the caller walks them and compares the real keys:
+ *
+ *     struct hashtable_probe probe = hashtable_probe(&table, hash_bytes(name, length));
+ *     uint64_t value;
+ *     while (hashtable_next(&probe, &value))
+ *         if (is_it(value)) return value;
+ *
+ * For 64-bit keys use hash_u64: it is one to one, so equal hashes are equal keys. Entries are
+ * never removed. */
+#ifndef PITVIPER_BASE_HASHTABLE_H
+#define PITVIPER_BASE_HASHTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hashtable_slot {
+    uint64_t hash;
+    uint64_t value_plus_one; /* 0: the slot is free */
+};
+
+/* A zeroed one is valid and empty. */
+struct hashtable {
+    struct hashtable_slot *slots; /* `mask + 1` of them, a power of two; owned */
+    size_t mask;
+    size_t count;
+};
+
+struct hashtable_probe {
+    const struct hashtable *table;
+    uint64_t hash;
+    size_t position;
+};
+
+uint64_t hash_bytes(const void *bytes, size_t length);
+uint64_t hash_u64(uint64_t key);
+
+void hashtable_done(struct hashtable *table);
+
+/* Adds an entry, whether or not the hash is there already; any value but UINT64_MAX. 0 or -ENOMEM
+ * (the table is as it was). Ends the validity of probes. */
+int hashtable_add(struct hashtable *table, uint64_t hash, uint64_t value);
+
+struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash);
+bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value);
+
+#endif

@@ -1,0 +1,42 @@
+/* JSON, written as it goes, without a tree in memory.
+ *
+ *     json_begin_object(&json, NULL);
+ *     json_number(&json, "samples", 12);
+ *     json_begin_array(&json, "rows");
+ *     json_string(&json, NULL, name, length);
+ *     json_end_array(&json);
+ *     json_end_object(&json);
+ *
+ * `key` is the member's name inside an object, NULL inside an array and at the top. Commas and
+ * indentation are added here. Texts may hold any bytes: what is not UTF-8 becomes U+FFFD. Write
+ * errors stay in the FILE: check ferror() at the end. */
+#ifndef PITVIPER_BASE_JSON_H
+#define PITVIPER_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+    FILE *out;
+    unsigned depth;
+    bool needs_comma;
+};
+
+void json_init(struct json *json, FILE *out);
+
+void json_begin_object(struct json *json, const char *key);
+void json_end_object(struct json *json);
+void json_begin_array(struct json *json, const char *key);
+void json_end_array(struct json *json);
+
+void json_string(struct json *json, const char *key, const char *bytes, size_t length);
+void json_text(struct json *json, const char *key, const char *text); /* NULL becomes null */
+void json_number(struct json *json, const char *key, uint64_t value);
+void json_bool(struct json *json, const char *key, bool value);
+
+/* An address as a string, "0x7f12…": JSON numbers are exact only up to 2^53. */
+void json_address(struct json *json, const char *key, uint64_t value);
+
+#endif

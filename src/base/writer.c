@@ -1,0 +1,54 @@
+#include "base/writer.h"
+
+#include <string.h>
+
+void writer_bytes(struct writer *writer, const void *bytes, size_t length)
+{
+    if (writer_fits(writer) && length <= writer->capacity - writer->length && length)
+        memcpy(writer->data + writer->length, bytes, length);
+    if (__builtin_add_overflow(writer->length, length, &writer->length))
+        writer->length = SIZE_MAX;
+}
+
+void writer_u8(struct writer *writer, uint8_t value)
+{
+    writer_bytes(writer, &value, sizeof value);
+}
+
+void writer_u16(struct writer *writer, uint16_t value)
+{
+    writer_bytes(writer, &value, sizeof value);
+}
+
+void writer_u32(struct writer *writer, uint32_t value)
+{
+    writer_bytes(writer, &value, sizeof value);
+}
+
+void writer_u64(struct writer *writer, uint64_t value)
+{
+    writer_bytes(writer, &value, sizeof value);
+}
+
+void writer_hex(struct writer *writer, uint64_t value)
+{
+    char digits[16];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (value);
+    writer_bytes(writer, digits + first, sizeof digits - first);
+}
+
+void writer_align(struct writer *writer, size_t start, size_t alignment)
+{
+    while ((writer->length - start) % alignment)
+        writer_u8(writer, 0);
+}
+
+void writer_patch_u32(struct writer *writer, size_t offset, uint32_t value)
+{
+    if (writer_fits(writer) && offset + sizeof value <= writer->length)
+        memcpy(writer->data + offset, &value, sizeof value);
+}

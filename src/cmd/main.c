@@ -1,0 +1,69 @@
+/* pitviper: the command line. A command is a row of the table below, a file cmd_NAME.c that owns
+ * its options, a manual page docs/man/pitviper-NAME.1.scd and a test. Only this layer prints errors
+ * or decides on exit statuses. */
+#include "base/text.h"
+#include "cmd/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct command *const commands[] = {&cmd_inspect, &cmd_help, NULL};
+
+void command_error(const struct command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "pitviper%s%s: ", command ? " " : "", command ? command->name : "");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+const struct command *command_find(const char *name)
+{
+    enum { MOST_COMMANDS = sizeof commands / sizeof *commands };
+    const char *names[MOST_COMMANDS];
+    size_t count = 0;
+    for (; commands[count]; count++) {
+        names[count] = commands[count]->name;
+        if (strcmp(name, names[count]) == 0)
+            return commands[count];
+    }
+    const char *nearest = text_nearest(name, names, count);
+    const char *kind = name[0] == '-' ? "option" : "command";
+    if (nearest)
+        command_error(NULL, "unknown %s '%s'; did you mean 'pitviper %s'?", kind, name, nearest);
+    else
+        command_error(NULL, "unknown %s '%s'; 'pitviper help' lists the commands", kind, name);
+    return NULL;
+}
+
+/* Output that could not be written is an error even when everything else went well. */
+static int flush_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    command_error(NULL, "the output could not be written: %s", strerror(errno));
+    return STATUS_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        command_error(NULL, "which command? 'pitviper help' lists them");
+        return STATUS_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("pitviper " PITVIPER_VERSION);
+        return flush_output(STATUS_OK);
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    const struct command *command = command_find(name);
+    if (!command)
+        return STATUS_USAGE;
+    return flush_output(command->run(command, argc - 1, argv + 1));
+}
