@@ -33,6 +33,8 @@ enter() {
 	[ "$(id -u)" = 0 ] || unavailable "needs root rights (chroot, mount)"
 	unshare --mount --propagation private true 2>/dev/null ||
 		unavailable "this system does not allow mounts (unshare --mount failed)"
+	# The script is for the inner shell, with its own variables.
+	# shellcheck disable=SC2016
 	ROOT=$root FOLDER=$1 PYENV=${PYENV_ROOT:-$HOME/.pyenv} \
 		unshare --mount --propagation private sh -eu -c '
 			shift

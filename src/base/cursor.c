@@ -26,6 +26,8 @@ const uint8_t *cursor_bytes(struct cursor *cursor, size_t length)
         cursor_fail(cursor, "the data ends too early");
         return NULL;
     }
+    if (!length && !cursor->data)
+        return (const uint8_t *)""; /* no bytes, of no data: still not a failure */
     const uint8_t *bytes = cursor->data + cursor->offset;
     cursor->offset += length;
     return bytes;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { FIRST_SLOTS = 64 };
 
@@ -28,10 +29,20 @@ uint64_t hash_u64(uint64_t key)
     return mix(key);
 }
 
+/* Differs from process to process, so that nobody can prepare names that all hash alike. */
+static uint64_t process_seed(void)
+{
+    uint64_t seed = 0;
+    const void *random = (const void *)getauxval(AT_RANDOM); /* 16 random bytes from the kernel */
+    if (random)
+        memcpy(&seed, random, sizeof seed);
+    return seed;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t length)
 {
     const unsigned char *next = bytes;
-    uint64_t hash = mix(length + 1);
+    uint64_t hash = mix(process_seed() + length + 1);
     for (; length >= 8; length -= 8, next += 8) {
         uint64_t word;
         memcpy(&word, next, sizeof word);
@@ -84,6 +95,25 @@ int hashtable_add(struct hashtable *table, uint64_t hash, uint64_t value)
            (struct hashtable_slot){.hash = hash, .value_plus_one = value + 1});
     table->count++;
     return 0;
+}
+
+int hashtable_set(struct hashtable *table, uint64_t hash, uint64_t value)
+{
+    size_t position = hash & table->mask;
+    for (; table->slots && table->slots[position].value_plus_one;
+         position = (position + 1) & table->mask) {
+        if (table->slots[position].hash == hash) {
+            table->slots[position].value_plus_one = value + 1;
+            return 0;
+        }
+    }
+    return hashtable_add(table, hash, value);
+}
+
+bool hashtable_get(const struct hashtable *table, uint64_t hash, uint64_t *ret_value)
+{
+    struct hashtable_probe probe = hashtable_probe(table, hash);
+    return hashtable_next(&probe, ret_value);
 }
 
 struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash)

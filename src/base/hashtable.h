@@ -6,8 +6,8 @@
  *     while (hashtable_next(&probe, &value))
  *         if (is_it(value)) return value;
  *
- * For 64-bit keys use hash_u64: it is one to one, so equal hashes are equal keys. Entries are
- * never removed. */
+ * For 64-bit keys use hash_u64: it is one to one, so equal hashes are equal keys, and hashtable_set
+ * and hashtable_get make the table a plain map. Entries are never removed. */
 #ifndef PITVIPER_BASE_HASHTABLE_H
 #define PITVIPER_BASE_HASHTABLE_H
 
@@ -33,7 +33,10 @@ struct hashtable_probe {
     size_t position;
 };
 
+/* Not the same in another process: never let results depend on it. */
 uint64_t hash_bytes(const void *bytes, size_t length);
+
+/* One to one, and the same everywhere. */
 uint64_t hash_u64(uint64_t key);
 
 void hashtable_done(struct hashtable *table);
@@ -41,6 +44,12 @@ void hashtable_done(struct hashtable *table);
 /* Adds an entry, whether or not the hash is there already; any value but UINT64_MAX. 0 or -ENOMEM
  * (the table is as it was). Ends the validity of probes. */
 int hashtable_add(struct hashtable *table, uint64_t hash, uint64_t value);
+
+/* The same, but an entry of that hash gets the new value instead of company. */
+int hashtable_set(struct hashtable *table, uint64_t hash, uint64_t value);
+
+/* The value of an entry of that hash; false when there is none. */
+bool hashtable_get(const struct hashtable *table, uint64_t hash, uint64_t *ret_value);
 
 struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash);
 bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value);

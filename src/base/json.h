@@ -8,8 +8,8 @@
  *     json_end_object(&json);
  *
  * `key` is the member's name inside an object, NULL inside an array and at the top. Commas and
- * indentation are added here. Texts may hold any bytes: what is not UTF-8 becomes U+FFFD. Write
- * errors stay in the FILE: check ferror() at the end. */
+ * indentation are added here. There is one value at the top. Texts may hold any bytes: what is not
+ * UTF-8 becomes U+FFFD. Write errors stay in the FILE: check ferror() at the end. */
 #ifndef PITVIPER_BASE_JSON_H
 #define PITVIPER_BASE_JSON_H
 

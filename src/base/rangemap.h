@@ -4,47 +4,40 @@
  * overlap, from its time on; of two with the same time the one added last hides the other. That is
  * how generated code behaves: memory is used again, wholly or in part.
  *
- *     rangemap_add(&map, start, end, time, value) ...    in any order
+ *     rangemap_add(&map, range) ...                      in any order
  *     rangemap_build(&map)                               once
  *     rangemap_find(&map, address, time, &value)         true when something covers it
  *
- * With n ranges, building takes O(n log n) time and memory and a look-up O(log n) steps at two
- * different depths, whatever the ranges: hostile input cannot make it explode. */
+ * With n ranges, building takes O(n log n) time and memory and a look-up O(log n) time (O(log² n)
+ * where ranges overlap), whatever the ranges: hostile input cannot make it explode. */
 #ifndef PITVIPER_BASE_RANGEMAP_H
 #define PITVIPER_BASE_RANGEMAP_H
 
-#include "base/vector.h"
+#include "base/rangetree.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct rangemap_range {
-    uint64_t start; /* first address */
-    uint64_t end;   /* first address behind it; > start */
-    uint64_t time;  /* valid from then on, in the caller's unit */
-    uint32_t value; /* the caller's */
-    uint32_t order; /* set by rangemap_add: decides between equal times */
-};
-
-struct rangemap_version {
-    uint64_t time;
-    uint32_t order; /* rank among all ranges by (time, order of adding): the higher hides */
-    uint32_t value;
+/* A range, or a group of ranges that overlap each other. */
+struct rangemap_island {
+    uint64_t start;
+    uint64_t end;   /* first address behind it */
+    uint64_t time;  /* of the one range; valid when not `shared` */
+    uint32_t value; /* likewise */
+    bool shared;    /* several ranges: the tree knows */
 };
 
 struct rangemap {
-    VECTOR(struct rangemap_range) ranges; /* as added; released by rangemap_build */
+    VECTOR(struct rangetree_range) ranges; /* as added; released by rangemap_build */
 
     /* From rangemap_build on; see rangemap.c. */
-    uint64_t *borders;                 /* sorted, distinct; cell i is [borders[i], borders[i+1]) */
-    uint32_t *levels;                  /* per node: bit k = the node k levels above it has versions */
-    uint32_t *first_version;           /* per node, and one more: index into `versions` */
-    struct rangemap_version *versions; /* per node, ascending by order */
-    size_t border_count;
-    size_t overlap_count; /* ranges that start inside another one */
+    VECTOR(struct rangemap_island) islands; /* ascending, disjoint */
+    uint64_t *blocks;                       /* start of every RANGEMAP_BLOCKth island; owned */
+    size_t block_count;
+    struct rangetree tree; /* the ranges that overlap others */
+    size_t overlap_count;  /* ranges that start inside another one */
 };
 
-/* Value for rangemap_add: nothing is valid there from that time on. */
+enum { RANGEMAP_BLOCK = 16 };
+
+/* As a range's value: nothing is valid there from that time on. */
 #define RANGEMAP_NOTHING UINT32_MAX
 
 /* For rangemap_find: after everything. */
@@ -54,7 +47,7 @@ struct rangemap {
 void rangemap_done(struct rangemap *map);
 
 /* 0, or -ENOMEM, or -EINVAL when start >= end. */
-int rangemap_add(struct rangemap *map, struct rangemap_range range);
+int rangemap_add(struct rangemap *map, struct rangetree_range range);
 
 /* 0 or -ENOMEM; on failure the map can only be released. */
 int rangemap_build(struct rangemap *map);

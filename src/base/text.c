@@ -48,18 +48,25 @@ static void print_part(FILE *out, const char *bytes, size_t length)
     }
 }
 
+/* Whether a cut before this byte would go through a character. */
+static bool is_inside_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
 void text_print(FILE *out, const char *bytes, size_t length, size_t limit)
 {
     if (!limit || length <= limit) {
         print_part(out, bytes, length);
         return;
     }
+    /* Both parts may shrink by the rest of a character, which is 3 bytes at most; where there are
+     * more such bytes the text is not UTF-8, and it does not matter. */
     size_t head = limit * 2 / 3, tail = limit - head;
-    /* Do not cut through a character: move both cuts back to the start of one. */
-    while (head && ((unsigned char)bytes[head] & 0xc0) == 0x80)
+    for (int i = 0; i < 3 && head && is_inside_character(bytes[head]); i++)
         head--;
-    while (tail < length && ((unsigned char)bytes[length - tail] & 0xc0) == 0x80)
-        tail++;
+    for (int i = 0; i < 3 && tail && is_inside_character(bytes[length - tail]); i++)
+        tail--;
     print_part(out, bytes, head);
     fputs("…", out);
     print_part(out, bytes + length - tail, tail);

@@ -14,7 +14,7 @@ void text_print(FILE *out, const char *bytes, size_t length, size_t limit);
 /* The length in bytes of the valid UTF-8 character at the start, or 0. */
 size_t text_utf8_length(const char *bytes, size_t length);
 
-/* A whole number with separators: 1,234,567. The buffer is the caller's and is returned. */
+/* A whole number with separators: 1,234,567. The text is somewhere in the buffer, the caller's. */
 enum { TEXT_NUMBER_BYTES = 32 };
 const char *text_number(uint64_t value, char buffer[TEXT_NUMBER_BYTES]);
 

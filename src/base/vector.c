@@ -3,10 +3,11 @@
 #include "base/checked.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { FIRST_CAPACITY = 16 };
 
-int vector_reserve_bytes(void **items, size_t *capacity, size_t wanted, size_t item_bytes)
+int vector_reserve_bytes(void *items, size_t *capacity, size_t wanted, size_t item_bytes)
 {
     if (wanted <= *capacity)
         return 0;
@@ -18,10 +19,12 @@ int vector_reserve_bytes(void **items, size_t *capacity, size_t wanted, size_t i
     size_t bytes;
     if (!checked_mul(grown, item_bytes, &bytes))
         return -ENOMEM;
-    void *moved = realloc(*items, bytes);
+    void *moved;
+    memcpy(&moved, items, sizeof moved);
+    moved = realloc(moved, bytes);
     if (!moved)
         return -ENOMEM;
-    *items = moved;
+    memcpy(items, &moved, sizeof moved);
     *capacity = grown;
     return 0;
 }

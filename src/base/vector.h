@@ -22,8 +22,7 @@
 
 /* Room for `wanted` items in all. 0 or -ENOMEM. */
 #define vector_reserve(vector, wanted)                                                             \
-    vector_reserve_bytes((void **)&(vector)->items, &(vector)->capacity, (wanted),                 \
-                         sizeof *(vector)->items)
+    vector_reserve_bytes(&(vector)->items, &(vector)->capacity, (wanted), sizeof *(vector)->items)
 
 #define vector_push(vector, item)                                                                  \
     (((vector)->count < (vector)->capacity || vector_reserve((vector), (vector)->count + 1) == 0)  \
@@ -37,7 +36,8 @@
         (vector)->count = (vector)->capacity = 0;                                                  \
     } while (0)
 
-/* What vector_reserve stands for; grows by half at least, so that pushing is linear. */
-int vector_reserve_bytes(void **items, size_t *capacity, size_t wanted, size_t item_bytes);
+/* What vector_reserve stands for; grows by half at least, so that pushing is linear. `items` points
+ * to the pointer to the items, of whatever type. */
+int vector_reserve_bytes(void *items, size_t *capacity, size_t wanted, size_t item_bytes);
 
 #endif

@@ -43,12 +43,13 @@ void writer_hex(struct writer *writer, uint64_t value)
 
 void writer_align(struct writer *writer, size_t start, size_t alignment)
 {
-    while ((writer->length - start) % alignment)
+    size_t behind = (writer->length - start) % alignment;
+    for (size_t padding = behind ? alignment - behind : 0; padding; padding--)
         writer_u8(writer, 0);
 }
 
 void writer_patch_u32(struct writer *writer, size_t offset, uint32_t value)
 {
-    if (writer_fits(writer) && offset + sizeof value <= writer->length)
+    if (writer_fits(writer) && offset <= writer->length && sizeof value <= writer->length - offset)
         memcpy(writer->data + offset, &value, sizeof value);
 }

@@ -18,6 +18,13 @@
 
 enum { SHOWN_PLACES = 10 };
 
+void inspect_title(const struct inspect *inspect, const char *format)
+{
+    char number[TEXT_NUMBER_BYTES];
+    text_print(stdout, inspect->path, strlen(inspect->path), 0);
+    printf(": %s, %s bytes\n", format, text_number(inspect->file.length, number));
+}
+
 void inspect_label(const char *label)
 {
     printf("  %-12s", label);

@@ -10,9 +10,9 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 struct command {
     const char *name;
-    const char *arguments; /* for the usage line, behind the options */
-    const char *summary;   /* one line */
-    const char *details;   /* a few lines for `pitviper help NAME`; ends in a newline */
+    const char *arguments;             /* for the usage line, behind the options */
+    const char *summary;               /* one line */
+    const char *details;               /* a few lines for `pitviper help NAME`; ends in a newline */
     const struct option_spec *options; /* up to one without a name */
 
     /* argv[0] is the command's name. Returns an exit status. */
@@ -28,7 +28,8 @@ extern const struct command *const commands[];
 /* The command of that name, or NULL after the line that says what is wrong was printed. */
 const struct command *command_find(const char *name);
 
-/* Prints one line on stderr, `pitviper NAME: ...`, and a newline. NULL for the program itself. */
+/* Prints one line on stderr, `pitviper NAME: ...`: file names can't make it two. NULL for the
+ * program itself. */
 void command_error(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -21,6 +21,9 @@ enum { INSPECT_NAME_LIMIT = 120 };
 int inspect_perfmap(const struct inspect *inspect);
 int inspect_jitdump(const struct inspect *inspect);
 
+/* The first line of the text view. */
+void inspect_title(const struct inspect *inspect, const char *format);
+
 /* One row of the text view: a label of fixed width; the caller prints the rest of the line. */
 void inspect_label(const char *label);
 

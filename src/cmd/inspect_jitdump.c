@@ -50,6 +50,8 @@ static struct totals count_codes(const struct jitdump_index *dump)
 static const char *machine_name(uint32_t elf_machine)
 {
     switch (elf_machine) {
+    case EM_NONE:
+        return "unspecified"; /* CPython 3.13.0 leaves it out */
     case EM_X86_64:
         return "x86-64";
     case EM_AARCH64:
@@ -202,8 +204,7 @@ int inspect_jitdump(const struct inspect *inspect)
         status = inspect_damage(inspect, &json, &dump.damage);
         json_end_object(&json);
     } else {
-        char number[TEXT_NUMBER_BYTES];
-        printf("%s: jitdump, %s bytes\n", inspect->path, text_number(inspect->file.length, number));
+        inspect_title(inspect, "jitdump");
         print_text(&dump, &totals);
         status = inspect_damage(inspect, NULL, &dump.damage);
     }

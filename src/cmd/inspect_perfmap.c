@@ -109,9 +109,7 @@ int inspect_perfmap(const struct inspect *inspect)
         status = inspect_damage(inspect, &json, &map.damage);
         json_end_object(&json);
     } else {
-        char number[TEXT_NUMBER_BYTES];
-        printf("%s: perf map, %s bytes\n", inspect->path,
-               text_number(inspect->file.length, number));
+        inspect_title(inspect, "perf map");
         print_text(&map, &totals);
         status = inspect_damage(inspect, NULL, &map.damage);
     }

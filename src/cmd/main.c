@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct command *const commands[] = {&cmd_inspect, &cmd_help, NULL};
@@ -15,10 +16,15 @@ void command_error(const struct command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "pitviper%s%s: ", command ? " " : "", command ? command->name : "");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    char *message;
+    int length = vasprintf(&message, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "pitviper%s%s: ", command ? " " : "", command ? command->name : "");
+    if (length >= 0) {
+        text_print(stderr, message, (size_t)length, 0);
+        free(message);
+    }
+    fputc('\n', stderr);
 }
 
 const struct command *command_find(const char *name)

@@ -6,16 +6,21 @@
  * together. Files are found damaged nevertheless: a writer was killed between two writes, a forked
  * child flushed its copy of a half-filled buffer into the middle, two threads wrote at once.
  *
- * A record is taken at its word when its body is consistent (read_body). When it is not, or its size
- * can't be, the reader looks for the next offset at which a *plausible* record starts: one of a
- * known type, consistent, without slack, of the header's process. That is demanding enough that
- * arbitrary bytes do not pass: a LOAD must have a name that ends exactly where the code begins. If
- * nothing plausible follows and the record claims more than is left, the file ends inside it:
- * truncated, not corrupt.
+ * A record is *consistent* when its fields fill its size, up to 7 bytes of padding. That alone is
+ * no proof: the size may be damaged, or the end of the record may be missing and the next ones
+ * stand in its place, since code may be any bytes. So a consistent record is returned when another
+ * one (or the end of the file) stands right behind it; otherwise only when no record starts inside
+ * it.
  *
- * The search may look at the same bytes many times, once for each offset that claims them. A file
- * made for the purpose would make it quadratic, so all searches in a file together may look at
- * SEARCH_FACTOR times its length; then the rest of the file counts as damaged. */
+ * Behind damage the reader looks for the next *plausible* record: a consistent one of a known type,
+ * of the header's process. That is demanding enough that arbitrary bytes do not pass: a LOAD must
+ * have a name that ends exactly where the code begins. If nothing plausible follows and the record
+ * claims more than is left, the file ends inside it: truncated, not corrupt.
+ *
+ * These looks ahead may see the same bytes many times, once for each place that claims them. A file
+ * made for the purpose would make that quadratic, so all of them together may look at SEARCH_FACTOR
+ * times the length of the file. A file that is whole needs that length once; when the allowance is
+ * used up, records are taken at their word, and what follows damage counts as damaged. */
 #include "formats/jitdump.h"
 
 #include "base/checked.h"
@@ -158,9 +163,8 @@ static void read_unwinding_info(struct cursor *body, struct jitdump_unwinding_in
         cursor_fail(body, "the unwinding data is smaller than a part of it");
 }
 
-/* Decodes what stands behind the prefix. NULL, or what is wrong. `ret_slack` is the number of bytes
- * that the record has and no field accounts for. */
-static const char *read_body(struct cursor body, struct jitdump_record *record, size_t *ret_slack)
+/* Decodes what stands behind the prefix. NULL, or what is wrong. */
+static const char *read_body(struct cursor body, struct jitdump_record *record)
 {
     switch (record->type) {
     case JITDUMP_LOAD:
@@ -175,42 +179,58 @@ static const char *read_body(struct cursor body, struct jitdump_record *record, 
     case JITDUMP_UNWINDING_INFO:
         read_unwinding_info(&body, &record->unwinding_info);
         break;
-    default:
+    case JITDUMP_CLOSE:
         break;
+    default:
+        return NULL; /* nobody knows what is in it */
     }
-    *ret_slack = cursor_left(&body);
+    if (cursor_left(&body) > MOST_PADDING_BYTES)
+        cursor_fail(&body, "a record is larger than what is in it");
     return body.error;
 }
 
-/* Reads the record at `offset`. NULL, or what is wrong. With a problem `record->size` is still what
- * the record claims (0 when not even the prefix is there). */
+/* Reads the record at `offset`, which is consistent when NULL is returned; otherwise what is wrong.
+ * *ret_cut tells that the file is too short for what the record claims. */
 static const char *read_record(const struct jitdump_reader *reader, size_t offset,
-                               struct jitdump_record *record, size_t *ret_slack)
+                               struct jitdump_record *record, bool *ret_cut)
 {
     struct cursor cursor = reader->cursor;
     *record = (struct jitdump_record){.offset = offset};
+    *ret_cut = false;
     cursor_seek(&cursor, offset);
     record->type = cursor_u32(&cursor);
     record->size = cursor_u32(&cursor);
     record->timestamp = cursor_u64(&cursor);
     if (!cursor_ok(&cursor)) {
-        record->size = 0;
+        *ret_cut = true;
         return "the file ends inside the prefix of a record";
     }
     if (record->size < PREFIX_BYTES)
         return "a record states a size that is too small";
     struct cursor body = cursor_sub(&cursor, record->size - PREFIX_BYTES);
-    if (!cursor_ok(&body))
+    if (!cursor_ok(&body)) {
+        *ret_cut = true;
         return "a record states a size that is larger than the rest of the file";
-    return read_body(body, record, ret_slack);
+    }
+    return read_body(body, record);
+}
+
+/* read_record for looking ahead: false as well when the allowance for that is used up. */
+static bool look_at(struct jitdump_reader *reader, size_t offset, struct jitdump_record *record)
+{
+    bool cut;
+    if (!reader->search_bytes_left)
+        return false;
+    const char *problem = read_record(reader, offset, record, &cut);
+    size_t looked_at = cut || record->size < PREFIX_BYTES ? 1 : record->size;
+    reader->search_bytes_left -=
+        looked_at < reader->search_bytes_left ? looked_at : reader->search_bytes_left;
+    return !problem;
 }
 
 /* Whether a consistent record that no other one pointed at may be taken for one. */
-static bool is_plausible(const struct jitdump_reader *reader, const struct jitdump_record *record,
-                         size_t slack)
+static bool is_plausible(const struct jitdump_reader *reader, const struct jitdump_record *record)
 {
-    if (slack > MOST_PADDING_BYTES)
-        return false;
     switch (record->type) {
     case JITDUMP_LOAD:
         return record->load.pid == reader->header.pid && record->load.name_length > 0;
@@ -225,32 +245,23 @@ static bool is_plausible(const struct jitdump_reader *reader, const struct jitdu
     }
 }
 
-/* The first offset from `offset` on at which a plausible record starts, or the end of the file. */
-static size_t find_record(struct jitdump_reader *reader, size_t offset)
-{
-    size_t length = reader->cursor.length;
-    for (; offset < length; offset++) {
-        struct jitdump_record record;
-        size_t slack;
-        const char *problem = read_record(reader, offset, &record, &slack);
-        if (!problem && is_plausible(reader, &record, slack))
-            return offset;
-        size_t looked_at = record.size <= length - offset ? record.size : 1;
-        if (looked_at > reader->search_bytes_left)
-            return length;
-        reader->search_bytes_left -= looked_at;
-    }
-    return offset;
-}
-
-/* Whether a record may start at `offset`: the file ends there, or what follows reads as a record. */
-static bool is_border(const struct jitdump_reader *reader, size_t offset)
+/* The first offset in [offset, end) at which a plausible record starts, or `end`. */
+static size_t find_record(struct jitdump_reader *reader, size_t offset, size_t end)
 {
     struct jitdump_record record;
-    size_t slack;
-    if (offset == reader->cursor.length)
-        return true;
-    return !read_record(reader, offset, &record, &slack) && record.type < JITDUMP_TYPES;
+    for (; offset < end && reader->search_bytes_left; offset++) {
+        if (look_at(reader, offset, &record) && is_plausible(reader, &record))
+            return offset;
+    }
+    return end;
+}
+
+/* Whether the file ends at `offset`, or a consistent record of a known type stands there. */
+static bool is_border(struct jitdump_reader *reader, size_t offset)
+{
+    struct jitdump_record record;
+    return offset == reader->cursor.length ||
+           (look_at(reader, offset, &record) && record.type < JITDUMP_TYPES);
 }
 
 int jitdump_next(struct jitdump_reader *reader, struct jitdump_record *ret_record)
@@ -258,24 +269,25 @@ int jitdump_next(struct jitdump_reader *reader, struct jitdump_record *ret_recor
     struct cursor *cursor = &reader->cursor;
     if (!cursor_left(cursor))
         return 0;
-    size_t offset = cursor->offset, slack;
-    const char *problem = read_record(reader, offset, ret_record, &slack);
-    size_t size = ret_record->size;
-    if (!problem && ret_record->type >= JITDUMP_TYPES && !is_border(reader, offset + size))
-        problem = "a record is of unknown type, and no record follows it";
+    size_t offset = cursor->offset, next;
+    bool cut;
+    const char *problem = read_record(reader, offset, ret_record, &cut);
     if (!problem) {
-        cursor_skip(cursor, size);
-        return 1;
+        size_t end = offset + ret_record->size;
+        next = is_border(reader, end) ? end : find_record(reader, offset + 1, end);
+        cursor_seek(cursor, next);
+        if (next == end)
+            return 1;
+        problem = "a record is torn: another one starts inside it";
+    } else {
+        next = find_record(reader, offset + 1, cursor->length);
+        cursor_seek(cursor, next);
     }
-
-    bool beyond_end = !size || size > cursor_left(cursor);
-    bool size_holds = !beyond_end && size >= PREFIX_BYTES && is_border(reader, offset + size);
-    size_t next = size_holds ? offset + size : find_record(reader, offset + 1);
     reader->problem = problem;
     reader->problem_offset = offset;
     reader->skipped_bytes = next - offset;
-    cursor_seek(cursor, next);
-    return next == cursor->length && beyond_end ? -ENODATA : -EBADMSG;
+    bool searched = reader->search_bytes_left > 0;
+    return cut && searched && next == cursor->length ? -ENODATA : -EBADMSG;
 }
 
 void jitdump_encode_header(struct writer *writer, const struct jitdump_header *header)
@@ -300,8 +312,11 @@ static size_t begin_record(struct writer *writer, enum jitdump_type type, uint64
     return start;
 }
 
+/* A record of 4 GiB can't state its size: then the writer is made to not fit. */
 static void end_record(struct writer *writer, size_t start)
 {
+    if (writer->length - start > UINT32_MAX)
+        writer->length = SIZE_MAX;
     writer_patch_u32(writer, start + 4, (uint32_t)(writer->length - start));
 }
 

@@ -77,9 +77,9 @@ struct jitdump_unwinding_info {
 };
 
 struct jitdump_record {
-    uint32_t type;  /* enum jitdump_type, or a number that this program does not know */
-    size_t offset;  /* of the record in the file */
-    size_t size;    /* with its prefix, in bytes */
+    uint32_t type; /* enum jitdump_type, or a number that this program does not know */
+    size_t offset; /* of the record in the file */
+    size_t size;   /* with its prefix, in bytes */
     uint64_t timestamp;
     union {
         struct jitdump_load load;
@@ -100,8 +100,9 @@ struct jitdump_reader {
     size_t skipped_bytes;  /* what was passed over because of it */
 };
 
-/* 0; -EBADMSG when it is no jitdump at all or its header is damaged, -ENODATA when the header is cut
- * short, -ENOTSUP for an unknown version. `problem` says which, and is valid then too. */
+/* 0; -EBADMSG when it is no jitdump at all or its header is damaged, -ENODATA when the header is
+ * cut short behind its magic number, -ENOTSUP for an unknown version. `problem` says which, and is
+ * valid then too. */
 int jitdump_open(struct jitdump_reader *reader, const char *source, const void *data,
                  size_t length);
 

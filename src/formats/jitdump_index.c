@@ -5,20 +5,48 @@
 
 #include <errno.h>
 
-/* What was read and waits for its LOAD. */
+/* What was read and may be needed by a later record. Keys are hashes of hash_u64. */
 struct pending {
-    struct jitdump_debug_info debug;
-    struct jitdump_unwinding_info unwinding;
-    struct hashtable by_code_index; /* hash_u64(code_index) > index into `codes`; the newest wins */
+    struct jitdump_unwinding_info unwinding; /* for the next LOAD */
+    VECTOR(struct jitdump_debug_info) debug_infos;
+    struct hashtable debug_by_avma; /* the newest that waits for a LOAD there, index + 1; 0: none */
+    struct hashtable code_by_index; /* code index > the newest of `codes` with it */
 };
+
+static void pending_done(struct pending *pending)
+{
+    vector_done(&pending->debug_infos);
+    hashtable_done(&pending->debug_by_avma);
+    hashtable_done(&pending->code_by_index);
+}
+
+static int add_debug_info(struct pending *pending, const struct jitdump_debug_info *info)
+{
+    int error = vector_push(&pending->debug_infos, *info);
+    if (error)
+        return error;
+    return hashtable_set(&pending->debug_by_avma, hash_u64(info->code_avma),
+                         pending->debug_infos.count);
+}
+
+/* What waits for code at an address, if anything; from then on nothing does. */
+static int take_debug_info(struct pending *pending, uint64_t code_avma,
+                           struct jitdump_debug_info *ret_info)
+{
+    uint64_t waiting, hash = hash_u64(code_avma);
+    if (!hashtable_get(&pending->debug_by_avma, hash, &waiting) || !waiting)
+        return 0;
+    *ret_info = pending->debug_infos.items[waiting - 1];
+    return hashtable_set(&pending->debug_by_avma, hash, 0);
+}
 
 static int add_range(struct jitdump_index *index, uint64_t start, uint64_t size, uint64_t timestamp,
                      uint32_t value)
 {
-    int error = rangemap_add(&index->ranges, (struct rangemap_range){.start = start,
-                                                                     .end = start + size,
-                                                                     .time = timestamp,
-                                                                     .value = value});
+    int error =
+        rangemap_add(&index->ranges,
+                     (struct rangetree_range){
+                         .start = start, .end = start + size, .time = timestamp, .value = value});
     return error == -EINVAL ? 0 : error; /* empty code covers nothing */
 }
 
@@ -30,19 +58,17 @@ static int add_load(struct jitdump_index *index, struct pending *pending,
                                 .offset = record->offset,
                                 .unwinding = pending->unwinding};
     pending->unwinding = (struct jitdump_unwinding_info){0};
-    if (pending->debug.code_avma == record->load.code_avma) {
-        code.debug = pending->debug;
-        pending->debug = (struct jitdump_debug_info){0};
-    }
     if (index->codes.count >= RANGEMAP_NOTHING)
         return -ENOMEM;
     uint32_t position = (uint32_t)index->codes.count;
-    int error = vector_push(&index->codes, code);
+    int error = take_debug_info(pending, code.load.code_avma, &code.debug);
     if (!error)
-        error = hashtable_add(&pending->by_code_index, hash_u64(code.load.code_index), position);
+        error = vector_push(&index->codes, code);
     if (!error)
-        error = add_range(index, code.load.code_avma, code.load.code_size, code.timestamp,
-                          position);
+        error = hashtable_set(&pending->code_by_index, hash_u64(code.load.code_index), position);
+    if (!error)
+        error =
+            add_range(index, code.load.code_avma, code.load.code_size, code.timestamp, position);
     return error;
 }
 
@@ -50,29 +76,23 @@ static int add_move(struct jitdump_index *index, const struct pending *pending,
                     const struct jitdump_record *record)
 {
     const struct jitdump_move *move = &record->move;
-    struct hashtable_probe probe =
-        hashtable_probe(&pending->by_code_index, hash_u64(move->code_index));
-    uint64_t candidate, newest = RANGEMAP_NOTHING;
-    while (hashtable_next(&probe, &candidate)) {
-        if (newest == RANGEMAP_NOTHING || candidate > newest)
-            newest = candidate;
-    }
-    if (newest == RANGEMAP_NOTHING) {
+    uint64_t code;
+    if (!hashtable_get(&pending->code_by_index, hash_u64(move->code_index), &code)) {
         index->lost_moves++;
         return 0;
     }
     int error =
         add_range(index, move->old_avma, move->code_size, record->timestamp, RANGEMAP_NOTHING);
     if (!error)
-        error = add_range(index, move->new_avma, move->code_size, record->timestamp,
-                          (uint32_t)newest);
+        error =
+            add_range(index, move->new_avma, move->code_size, record->timestamp, (uint32_t)code);
     return error;
 }
 
 static int add_record(struct jitdump_index *index, struct pending *pending,
                       const struct jitdump_record *record)
 {
-    if (!index->first_timestamp || record->timestamp < index->first_timestamp)
+    if (!index->record_count++ || record->timestamp < index->first_timestamp)
         index->first_timestamp = record->timestamp;
     if (record->timestamp > index->last_timestamp)
         index->last_timestamp = record->timestamp;
@@ -87,8 +107,7 @@ static int add_record(struct jitdump_index *index, struct pending *pending,
     case JITDUMP_MOVE:
         return add_move(index, pending, record);
     case JITDUMP_DEBUG_INFO:
-        pending->debug = record->debug_info;
-        return 0;
+        return add_debug_info(pending, &record->debug_info);
     case JITDUMP_UNWINDING_INFO:
         pending->unwinding = record->unwinding_info;
         return 0;
@@ -112,7 +131,7 @@ static int read_records(struct jitdump_index *index, struct jitdump_reader *read
         else
             error = add_record(index, &pending, &record);
     }
-    hashtable_done(&pending.by_code_index);
+    pending_done(&pending);
     return error;
 }
 

@@ -12,18 +12,19 @@
 struct jitdump_code {
     struct jitdump_load load;
     uint64_t timestamp;
-    size_t offset;                       /* of the LOAD in the file */
-    struct jitdump_debug_info debug;     /* `count` is 0 when there is none */
+    size_t offset;                           /* of the LOAD in the file */
+    struct jitdump_debug_info debug;         /* `count` is 0 when there is none */
     struct jitdump_unwinding_info unwinding; /* `size` is 0 when there is none */
 };
 
 struct jitdump_index {
     struct jitdump_header header;
-    bool swapped;                       /* written by a machine of the other byte order */
-    VECTOR(struct jitdump_code) codes;  /* in the order of the file; borrow its data */
-    struct rangemap ranges;             /* values are indices into `codes` */
-    size_t records[JITDUMP_TYPES];      /* how many of each type */
+    bool swapped;                      /* written by a machine of the other byte order */
+    VECTOR(struct jitdump_code) codes; /* in the order of the file; borrow its data */
+    struct rangemap ranges;            /* values are indices into `codes` */
+    size_t records[JITDUMP_TYPES];     /* how many of each type */
     size_t unknown_records;
+    size_t record_count;                      /* of all types */
     uint64_t first_timestamp, last_timestamp; /* of all records; 0 when there is none */
 
     size_t lost_moves; /* MOVE records whose code is not known */
@@ -37,7 +38,7 @@ int jitdump_index_init(struct jitdump_index *index, const char *source, const vo
 void jitdump_index_done(struct jitdump_index *index);
 
 /* The code at an address at a time (in the clock of the file), or NULL. What was loaded or moved
- * there last before that time counts. */
+ * there last at or before that time counts. */
 const struct jitdump_code *jitdump_index_find(const struct jitdump_index *index, uint64_t avma,
                                               uint64_t timestamp);
 

@@ -27,38 +27,44 @@ static const int8_t HEX_DIGITS[256] = {
     ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* Reads a number of 1 to 16 significant digits. Returns what follows it, or NULL. */
+/* Reads a number of 1 to 16 significant digits. Returns what follows it, or NULL. (A prefix with
+ * nothing behind it may be the start of a number, so at the end it counts as one.) */
 static const char *read_hex(const char *text, const char *end, uint64_t *ret_value)
 {
-    if (end - text >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-        text += 2;
+    bool prefixed = end - text >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     uint64_t value = 0;
-    const char *digit = text;
+    const char *digit = text += prefixed ? 2 : 0;
     for (; digit < end && HEX_DIGITS[(uint8_t)*digit]; digit++) {
         if (value >> 60)
             return NULL;
         value = value << 4 | (uint64_t)(HEX_DIGITS[(uint8_t)*digit] - 1);
     }
     *ret_value = value;
-    return digit > text ? digit : NULL;
+    return digit > text || (prefixed && digit == end) ? digit : NULL;
 }
 
-/* Decodes the line [text, end), without its newline. NULL, or what is wrong with it. */
-static const char *read_line(const char *text, const char *end, struct perfmap_entry *entry)
+/* Decodes the line [text, end), without its newline. NULL, or what is wrong with it. *ret_cut tells
+ * that everything up to its end was right, and that it only ends too early. */
+static const char *read_line(const char *text, const char *end, struct perfmap_entry *entry,
+                             bool *ret_cut)
 {
-    text = read_hex(text, end, &entry->start);
-    if (!text || text == end || !is_blank(*text))
+    const char *behind = read_hex(text, end, &entry->start);
+    *ret_cut = behind == end;
+    if (!behind || *ret_cut || !is_blank(*behind))
         return "the address is not a hexadecimal number of at most 64 bits";
-    text = read_hex(text + 1, end, &entry->size);
-    if (!text || (text < end && !is_blank(*text)))
+    text = behind + 1;
+    behind = read_hex(text, end, &entry->size);
+    *ret_cut = text == end || behind == end;
+    if (!behind || (!*ret_cut && !is_blank(*behind)))
         return "the size is not a hexadecimal number of at most 64 bits";
-    if (end - text < 2)
-        return "the name is missing";
-    entry->name = text + 1;
-    entry->name_length = (size_t)(end - entry->name);
     uint64_t range_end;
     if (!checked_add_u64(entry->start, entry->size, &range_end))
         return "the range goes beyond the address space";
+    *ret_cut = end - behind < 2;
+    if (*ret_cut)
+        return "the name is missing";
+    entry->name = behind + 1;
+    entry->name_length = (size_t)(end - entry->name);
     return NULL;
 }
 
@@ -80,10 +86,11 @@ int perfmap_next(struct perfmap_reader *reader, struct perfmap_entry *ret_entry)
         if (text == end)
             continue;
         *ret_entry = (struct perfmap_entry){.unfinished = !newline};
-        reader->problem = read_line(text, end, ret_entry);
+        bool cut;
+        reader->problem = read_line(text, end, ret_entry, &cut);
         if (!reader->problem)
             return 1;
-        if (newline)
+        if (newline || !cut)
             return -EBADMSG;
         reader->problem = "the last line is incomplete";
         return -ENODATA;
@@ -97,7 +104,8 @@ void perfmap_encode(struct writer *writer, const struct perfmap_entry *entry)
     writer_u8(writer, ' ');
     writer_hex(writer, entry->size);
     writer_u8(writer, ' ');
-    const char *name = entry->name, *end = name + entry->name_length;
+    const char *name = entry->name_length ? entry->name : "?";
+    const char *end = name + (entry->name_length ? entry->name_length : 1);
     while (name < end) {
         const char *plain = name;
         while (name < end && *name != '\n' && *name != '\r' && *name != '\0')

@@ -38,7 +38,8 @@ void perfmap_reader_init(struct perfmap_reader *reader, const char *source, cons
 int perfmap_next(struct perfmap_reader *reader, struct perfmap_entry *ret_entry);
 
 /* Appends the entry as one line. Bytes that would end the line or the name early are replaced:
- * newline by \n, carriage return by \r, NUL by \0 (two characters each). `unfinished` is ignored. */
+ * newline by \n, carriage return by \r, NUL by \0 (two characters each). An empty name becomes
+ * "?", since readers skip lines without one. `unfinished` is ignored. */
 void perfmap_encode(struct writer *writer, const struct perfmap_entry *entry);
 
 #endif

@@ -2,7 +2,7 @@
  * number of the entry serves as the time of the range map. */
 #include "formats/perfmap_index.h"
 
-#include "base/checked.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,35 +32,58 @@ static int read_entries(struct perfmap_index *index, struct perfmap_reader *read
     return 0;
 }
 
-static int compare_start(const void *left, const void *right)
+static int compare_address(const void *left, const void *right)
 {
-    const struct rangemap_range *a = left, *b = right;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->value < b->value ? -1 : 1;
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
 }
 
-/* Entries of unknown size count as older than all others, so whatever has a size hides them. Among
- * themselves they are added by address: each hides its lower neighbours from its start on, which is
- * to say that it ends them. */
+/* The starts of all entries, sorted; NULL when memory is short. */
+static uint64_t *sorted_starts(const struct perfmap_index *index)
+{
+    uint64_t *starts = malloc(index->entries.count * sizeof *starts);
+    if (!starts)
+        return NULL;
+    for (size_t i = 0; i < index->entries.count; i++)
+        starts[i] = index->entries.items[i].start;
+    qsort(starts, index->entries.count, sizeof *starts, compare_address);
+    return starts;
+}
+
+/* Where an entry of unknown size ends: at the next start, or after a page. */
+static uint64_t unknown_end(const uint64_t *starts, size_t count, uint64_t start)
+{
+    size_t first = 0, behind = count;
+    while (first < behind) {
+        size_t middle = first + (behind - first) / 2;
+        if (starts[middle] <= start)
+            first = middle + 1;
+        else
+            behind = middle;
+    }
+    uint64_t end = first < count ? starts[first] : UINT64_MAX;
+    return end - start > UNKNOWN_SIZE_BYTES ? start + UNKNOWN_SIZE_BYTES : end;
+}
+
+/* Entries of unknown size count as older than all others, so that whatever has a size hides them.
+ */
 static int add_unknown_sizes(struct perfmap_index *index)
 {
-    VECTOR(struct rangemap_range) unknown = {0};
-    int error = 0;
-    for (size_t i = 0; i < index->entries.count && !error; i++) {
-        struct rangemap_range range = {.start = index->entries.items[i].start,
-                                       .value = (uint32_t)i};
-        if (!checked_add_u64(range.start, UNKNOWN_SIZE_BYTES, &range.end))
-            range.end = UINT64_MAX;
-        if (!index->entries.items[i].size && range.start < range.end)
-            error = vector_push(&unknown, range);
+    CLEANUP(cleanup_free) uint64_t *starts = NULL;
+    for (size_t i = 0; i < index->entries.count; i++) {
+        uint64_t start = index->entries.items[i].start;
+        if (index->entries.items[i].size)
+            continue;
+        if (!starts && !(starts = sorted_starts(index)))
+            return -ENOMEM;
+        uint64_t end = unknown_end(starts, index->entries.count, start);
+        int error = rangemap_add(
+            &index->ranges,
+            (struct rangetree_range){.start = start, .end = end, .value = (uint32_t)i});
+        if (error == -ENOMEM)
+            return error;
     }
-    if (unknown.count)
-        qsort(unknown.items, unknown.count, sizeof *unknown.items, compare_start);
-    for (size_t i = 0; i < unknown.count && !error; i++)
-        error = rangemap_add(&index->ranges, unknown.items[i]);
-    vector_done(&unknown);
-    return error;
+    return 0;
 }
 
 static int add_ranges(struct perfmap_index *index)
@@ -70,10 +93,10 @@ static int add_ranges(struct perfmap_index *index)
         const struct perfmap_entry *entry = &index->entries.items[i];
         if (entry->size)
             error = rangemap_add(&index->ranges,
-                                 (struct rangemap_range){.start = entry->start,
-                                                         .end = entry->start + entry->size,
-                                                         .time = i + 1,
-                                                         .value = (uint32_t)i});
+                                 (struct rangetree_range){.start = entry->start,
+                                                          .end = entry->start + entry->size,
+                                                          .time = i + 1,
+                                                          .value = (uint32_t)i});
     }
     return error ? error : rangemap_build(&index->ranges);
 }

@@ -20,7 +20,8 @@ int perfmap_index_init(struct perfmap_index *index, const char *source, const vo
 void perfmap_index_done(struct perfmap_index *index);
 
 /* The entry that is valid for an address at the end of the file, or NULL: where entries overlap
- * the later line wins. An entry of size 0 reaches to the next one, 4096 bytes at most. */
+ * the later line wins. An entry of size 0 reaches to the next start, 4096 bytes at most, and any
+ * entry with a size wins over it. */
 const struct perfmap_entry *perfmap_index_find(const struct perfmap_index *index, uint64_t avma);
 
 #endif

@@ -1,0 +1,60 @@
+"""One row of the table: two sides measured in turn, their best figures, the ratio, the budget."""
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+
+@dataclass
+class Comparison:
+    """`ours` and `peer` are functions that run once and return a figure in `unit`, the less the
+    better. Give the budget as a limit for the ratio ours / peer, or for our figure itself."""
+    what: str
+    ours: Callable[[], float]
+    peer: Callable[[], float]
+    peer_name: str
+    unit: str
+    most_ratio: Optional[float] = None
+    most: Optional[float] = None
+    rounds: int = 7
+
+    def measure(self):
+        ours, peer = [], []
+        for _ in range(self.rounds):
+            ours.append(self.ours())
+            peer.append(self.peer())
+        return Row(self, min(ours), min(peer))
+
+
+@dataclass
+class Row:
+    comparison: Comparison
+    ours: float
+    peer: float
+
+    @property
+    def ratio(self):
+        return self.ours / self.peer
+
+    @property
+    def met(self):
+        c = self.comparison
+        if c.most_ratio is not None and self.ratio > c.most_ratio:
+            return False
+        return c.most is None or self.ours <= c.most
+
+    def cells(self):
+        c = self.comparison
+        budget = []
+        if c.most_ratio is not None:
+            budget.append(f"{c.most_ratio:g}x")
+        if c.most is not None:
+            budget.append(f"{c.most:g} {c.unit}")
+        return (c.what, f"{self.ours:.4g} {c.unit}", f"{self.peer:.4g} {c.unit} ({c.peer_name})",
+                f"{self.ratio:.2f}x", " and ".join(budget) or "-",
+                "met" if self.met else "NOT MET")
+
+
+def print_table(rows):
+    table = [("what", "ours", "peer", "ratio", "budget", "")] + [row.cells() for row in rows]
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    for line in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())

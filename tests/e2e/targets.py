@@ -1,0 +1,9 @@
+"""The programs that are profiled: tests/targets and the documents' script."""
+from ..builds import BUILD, CHECKOUT, built
+
+MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
+FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
+
+
+def jit_spin():
+    return built(BUILD, "tests/jit_spin")
