@@ -19,6 +19,7 @@ struct command {
     int (*run)(const struct command *self, int argc, char **argv);
 };
 
+extern const struct command cmd_doctor;
 extern const struct command cmd_help;
 extern const struct command cmd_inspect;
 
