@@ -18,8 +18,8 @@ static void *forward(void *thread_state, void *frame, int throw_flag)
 int install(void)
 {
     void *(*interpreter)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
-    void (*set_hook)(void *, evaluator *) = (void (*)(void *, evaluator *))dlsym(
-        RTLD_DEFAULT, "_PyInterpreterState_SetEvalFrameFunc");
+    void (*set_hook)(void *, evaluator *) =
+        (void (*)(void *, evaluator *))dlsym(RTLD_DEFAULT, "_PyInterpreterState_SetEvalFrameFunc");
     evaluate = (evaluator *)dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
     if (!interpreter || !set_hook || !evaluate)
         return -1;

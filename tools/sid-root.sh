@@ -46,6 +46,7 @@ enter() {
 				mkdir -p "$ROOT$shared"
 				mount --bind "$shared" "$ROOT$shared"
 			done
+			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 			exec chroot "$ROOT" sh -c "cd \"\$0\" && exec \"\$@\"" "$FOLDER" "$@"
 		' enter "$@"
 }

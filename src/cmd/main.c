@@ -30,6 +30,7 @@ void command_error(const struct command *command, const char *format, ...)
 const struct command *command_find(const char *name)
 {
     enum { MOST_COMMANDS = sizeof commands / sizeof *commands };
+    static const char *const global_options[] = {"--help", "--version"};
     const char *names[MOST_COMMANDS];
     size_t count = 0;
     for (; commands[count]; count++) {
@@ -37,8 +38,10 @@ const struct command *command_find(const char *name)
         if (strcmp(name, names[count]) == 0)
             return commands[count];
     }
-    const char *nearest = text_nearest(name, names, count);
-    const char *kind = name[0] == '-' ? "option" : "command";
+    bool is_option = name[0] == '-';
+    const char *kind = is_option ? "option" : "command";
+    const char *nearest =
+        is_option ? text_nearest(name, global_options, 2) : text_nearest(name, names, count);
     if (nearest)
         command_error(NULL, "unknown %s '%s'; did you mean 'pitviper %s'?", kind, name, nearest);
     else

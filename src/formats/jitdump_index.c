@@ -34,7 +34,8 @@ static int take_debug_info(struct pending *pending, uint64_t code_avma,
                            struct jitdump_debug_info *ret_info)
 {
     uint64_t waiting, hash = hash_u64(code_avma);
-    if (!hashtable_get(&pending->debug_by_avma, hash, &waiting) || !waiting)
+    if (!hashtable_get(&pending->debug_by_avma, hash, &waiting) || !waiting ||
+        waiting > pending->debug_infos.count)
         return 0;
     *ret_info = pending->debug_infos.items[waiting - 1];
     return hashtable_set(&pending->debug_by_avma, hash, 0);

@@ -25,7 +25,8 @@ PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 # `perf script`: a line for the sample, one line per frame (innermost first), an empty line.
 SAMPLE_LINE = re.compile(r"(?P<command>\S.*?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+(?P<time>[\d.]+):\s*$")
-FRAME_LINE = re.compile(r"\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*) \((?P<module>[^()]*(?:\([^()]*\))?)\)$")
+FRAME_LINE = re.compile(
+    r"\s+[0-9a-f]+ (?P<symbol>.*) \((?P<module>[^()]*(?:\([^()]*\))?)\)$")
 
 ENVIRONMENT = {**os.environ, "PERF_CONFIG": os.devnull, "DEBUGINFOD_URLS": "", "LC_ALL": "C.UTF-8"}
 

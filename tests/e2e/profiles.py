@@ -78,15 +78,13 @@ class Profile:
                        f"the samples of {command}")
 
     def while_running(self, script):
-        windows = {}
+        first, last = {}, {}  # by thread
         for sample in self.samples:
             if sample.shows(script):
-                first, _ = windows.get(sample.tid, (sample.time, None))
-                windows[sample.tid] = first, sample.time
-        never = (1, 0)
-        inside = [sample for sample in self.samples
-                  if windows.get(sample.tid, never)[0] <= sample.time
-                  <= windows.get(sample.tid, never)[1]]
+                first.setdefault(sample.tid, sample.time)
+                last[sample.tid] = sample.time
+        inside = [sample for sample in self.samples if sample.tid in first
+                  and first[sample.tid] <= sample.time <= last[sample.tid]]
         return Profile(inside, f"the samples while {script.name} runs")
 
     def share_of(self, matches):

@@ -1,5 +1,5 @@
-"""Our encoders write what real profilers accept: jit_spin makes a function at run time and tells its
-name with them; the profiles show it."""
+"""Our encoders write what real profilers accept: jit_spin makes a function at run time and tells
+its name with them; the profiles show it."""
 import platform
 
 import pytest

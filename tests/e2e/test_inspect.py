@@ -21,7 +21,7 @@ def as_json(entry):
 
 
 def assert_covers(inspected, entries):
-    """The address range, the size of the code, and the first and last entry are those of entries."""
+    """The address range, the size of the code, the first and the last entry are right."""
     assert inspected["lowest"] == address(min(entry.start for entry in entries))
     assert inspected["highest"] == address(max(entry.start + entry.size for entry in entries))
     assert inspected["code_bytes"] == sum(entry.size for entry in entries)
@@ -66,7 +66,8 @@ def test_the_text_says_the_same(python, tmp_path):
     perf_map, jitdump = tmp_path / "perf-1.map", tmp_path / "jit-1.dump"
     perf_map.write_bytes(perf_map_by(python))
     jitdump.write_bytes(jitdump_by(python))
-    entries, functions = read_perf_map(perf_map_by(python)), read_jitdump(jitdump_by(python)).functions
+    entries = read_perf_map(perf_map_by(python))
+    functions = read_jitdump(jitdump_by(python)).functions
 
     result = pitviper("inspect", perf_map)
     assert (result.status, result.err) == (0, "")
