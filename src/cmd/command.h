@@ -10,10 +10,11 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 struct command {
     const char *name;
-    const char *arguments; /* for the usage line, behind the options */
-    const char *summary;   /* one line */
-    const char *details;   /* a few lines for `pitviper help NAME`; ends in a newline */
+    const char *arguments;             /* for the usage line, behind the options */
+    const char *summary;               /* one line */
+    const char *details;               /* a few lines for `pitviper help NAME`; ends in a newline */
     const struct option_spec *options; /* up to one without a name */
+    bool options_first; /* options end at the first other argument: the rest is another command */
 
     /* argv[0] is the command's name. Returns an exit status. */
     int (*run)(const struct command *self, int argc, char **argv);
@@ -21,6 +22,7 @@ struct command {
 
 extern const struct command cmd_help;
 extern const struct command cmd_inspect;
+extern const struct command cmd_run;
 
 /* All commands, in the order of the help; NULL at the end. */
 extern const struct command *const commands[];

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct command *const commands[] = {&cmd_inspect, &cmd_help, NULL};
+const struct command *const commands[] = {&cmd_run, &cmd_inspect, &cmd_help, NULL};
 
 void command_error(const struct command *command, const char *format, ...)
 {
