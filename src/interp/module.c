@@ -81,6 +81,14 @@ static struct py_object *startup(struct py_object *module, struct py_object *not
     return new_none();
 }
 
+static struct py_object *install_sys_functions(struct py_object *module, struct py_object *nothing)
+{
+    (void)module;
+    (void)nothing;
+    sys_functions_install();
+    return new_none();
+}
+
 static struct py_object *status(struct py_object *module, struct py_object *nothing)
 {
     (void)module;
@@ -117,6 +125,9 @@ static struct py_method methods[] = {
     {"status", status, PY_METH_NOARGS,
      "status($module, /)\n--\n\n"
      "What is on, where names go, and how many of them could not be written."},
+    {"_install_sys_functions", install_sys_functions, PY_METH_NOARGS,
+     "_install_sys_functions($module, /)\n--\n\n"
+     "Put into sys what this version of Python lacks there."},
     {"_startup", startup, PY_METH_NOARGS,
      "_startup($module, /)\n--\n\nDo what the command line and the environment ask for."},
     {0},

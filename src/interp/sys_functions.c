@@ -1,8 +1,8 @@
 /* The functions of sys that CPython 3.12 introduced, with the same answers and the same exceptions.
  *
  * On 3.12 they exist but know only "perf". There the new functions keep the old ones (a tuple of
- * three, as `self`) and hand everything on to them but "perf_jit". One of the two is on at a time:
- * switching one on switches the other off. */
+ * three, in the interpreter's dictionary) and hand everything on to them but "perf_jit". One of the
+ * two is on at a time: switching one on switches the other off. */
 #include "interp/sys_functions.h"
 
 #include "interp/activation.h"
@@ -13,6 +13,9 @@ enum { LAST_WITHOUT_JIT = 12, ACTIVATE = 0, DEACTIVATE = 1, IS_ACTIVE = 2, FUNCT
 
 /* PyTypeObject.tp_name */
 enum { OBJECT_TYPE = 8, TYPE_NAME = 24 };
+
+/* Where the tuple is kept, or None when there were none; missing: nothing is installed yet. */
+static const char ORIGINALS[] = "pitviper.sys_functions";
 
 static const char *type_name(struct py_object *object)
 {
@@ -54,6 +57,14 @@ static struct py_object *new_none(void)
     return py.none;
 }
 
+/* The functions of 3.12 that ours stand in front of: a tuple, borrowed; NULL before 3.12. */
+static struct py_object *find_originals(void)
+{
+    struct py_object *dict = py.interpreter_dict(py.interpreter_get());
+    struct py_object *originals = dict ? py.dict_get(dict, ORIGINALS) : NULL;
+    return originals == py.none ? NULL : originals;
+}
+
 /* Calls one of the three original functions. */
 static struct py_object *call_original(struct py_object *originals, int which,
                                        struct py_object *argument)
@@ -65,8 +76,10 @@ static struct py_object *call_original(struct py_object *originals, int which,
     return result;
 }
 
-static struct py_object *activate(struct py_object *originals, struct py_object *argument)
+static struct py_object *activate(struct py_object *self, struct py_object *argument)
 {
+    (void)self;
+    struct py_object *originals = find_originals();
     const char *backend = sys_functions_backend(argument);
     if (!backend)
         return NULL;
@@ -78,16 +91,20 @@ static struct py_object *activate(struct py_object *originals, struct py_object 
     return sys_functions_activate(backend) ? new_none() : NULL;
 }
 
-static struct py_object *deactivate(struct py_object *originals, struct py_object *nothing)
+static struct py_object *deactivate(struct py_object *self, struct py_object *nothing)
 {
+    (void)self;
     (void)nothing;
+    struct py_object *originals = find_originals();
     activation_deactivate();
     return originals ? call_original(originals, DEACTIVATE, NULL) : new_none();
 }
 
-static struct py_object *is_active(struct py_object *originals, struct py_object *nothing)
+static struct py_object *is_active(struct py_object *self, struct py_object *nothing)
 {
+    (void)self;
     (void)nothing;
+    struct py_object *originals = find_originals();
     if (activation_is_active() || !originals)
         return py.bool_from_long(activation_is_active());
     return call_original(originals, IS_ACTIVE, NULL);
@@ -106,35 +123,34 @@ static struct py_method methods[FUNCTIONS] = {
      "Whether trampolines are on in this interpreter."},
 };
 
-/* The functions that 3.12 has; NULL before. */
-static struct py_object *find_originals(void)
+/* A tuple of the functions that are in sys now, or None when there are none. */
+static struct py_object *existing_functions(void)
 {
     struct py_object *found[FUNCTIONS];
     for (int i = 0; i < FUNCTIONS; i++) {
         found[i] = py.sys_get(methods[i].name);
         if (!found[i])
-            return NULL;
+            return new_none();
     }
     return py.build("(OOO)", found[ACTIVATE], found[DEACTIVATE], found[IS_ACTIVE]);
 }
 
 void sys_functions_install(void)
 {
-    static const char MARK[] = "_pitviper_functions";
     if (py.minor > LAST_WITHOUT_JIT)
         return;
     struct py_object *dict = py.interpreter_dict(py.interpreter_get());
-    if (!dict || py.dict_get(dict, MARK))
+    if (!dict || py.dict_get(dict, ORIGINALS))
         return;
-    struct py_object *originals = find_originals();
+    struct py_object *originals = existing_functions();
     struct py_object *module = py.unicode_from_string("sys");
-    for (int i = 0; module && i < FUNCTIONS; i++) {
-        struct py_object *function = py.function_new(&methods[i], originals, module);
+    bool noted = originals && module && py.dict_set(dict, ORIGINALS, originals) == 0;
+    for (int i = 0; noted && i < FUNCTIONS; i++) {
+        struct py_object *function = py.function_new(&methods[i], NULL, module);
         if (function)
             py.sys_set(methods[i].name, function);
         py_release(function);
     }
-    py.dict_set(dict, MARK, py.none);
     py.err_clear();
     py_release(module);
     py_release(originals);
