@@ -14,6 +14,7 @@ struct command {
     const char *summary;               /* one line */
     const char *details;               /* a few lines for `pitviper help NAME`; ends in a newline */
     const struct option_spec *options; /* up to one without a name */
+    bool options_first; /* options end at the first other argument: the rest is another command */
 
     /* argv[0] is the command's name. Returns an exit status. */
     int (*run)(const struct command *self, int argc, char **argv);
@@ -22,6 +23,7 @@ struct command {
 extern const struct command cmd_doctor;
 extern const struct command cmd_help;
 extern const struct command cmd_inspect;
+extern const struct command cmd_run;
 
 /* All commands, in the order of the help; NULL at the end. */
 extern const struct command *const commands[];

@@ -26,7 +26,8 @@ struct options {
 /* What options_next returns beside letters. */
 enum { OPTIONS_END = -1, OPTIONS_WRONG = -2, OPTIONS_HELP = -3 };
 
-/* Options end at `--`; before that they may stand before and behind the other arguments. */
+/* Options end at `--`; before that they may stand before and behind the other arguments, unless the
+ * command says `options_first`. */
 void options_init(struct options *options, const struct command *command, int argc, char **argv);
 
 /* The next option's letter, or OPTIONS_END; OPTIONS_WRONG after the line that says what is wrong

@@ -1,0 +1,167 @@
+/* On means: our hook stands in the place of the evaluator, and calls whatever stood there before.
+ *
+ *     nothing there          hook -> trampoline -> default evaluator
+ *     another hook there     hook -> trampoline -> the other hook -> ...     put back when we leave
+ *
+ * Others may put theirs over ours while we are on. Then ours cannot be taken out without tearing
+ * theirs out as well, so it stays and hands calls through, and we remember that it is buried:
+ * putting it on top again would make the two call each other for ever.
+ *
+ * CPython's own trampolines (3.12 and later) would give every function two names, and a second map
+ * under the same path. They are switched off when ours are switched on, and their map is kept. */
+#include "interp/activation.h"
+
+#include "interp/hook.h"
+#include "interp/interpreter.h"
+#include "interp/layout.h"
+#include "interp/registration.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { FIRST_WITH_OWN_TRAMPOLINES = 12 };
+
+const char *activation_obstacle(void)
+{
+    const char *reason = pyapi_load();
+    if (reason)
+        return reason;
+    const struct layout *layout = layout_of(py.minor);
+    reason = layout_check(layout, py.minor);
+    if (reason)
+        return reason;
+    interpreter_layout = layout;
+    return pyapi_check_running();
+}
+
+/* Calls sys.NAME(). A new reference, or NULL without an exception. */
+static struct py_object *call_sys(const char *name)
+{
+    struct py_object *function = py.sys_get(name);
+    struct py_object *result = function ? py.call(function, NULL) : NULL;
+    if (!result)
+        py.err_clear();
+    return result;
+}
+
+/* Whether CPython's own trampolines were on. They are off afterwards. */
+static bool replace_builtin(const struct interpreter *interpreter)
+{
+    if (py.minor < FIRST_WITH_OWN_TRAMPOLINES || interpreter->active)
+        return false;
+    struct py_object *answer = call_sys("is_stack_trampoline_active");
+    bool was_on = answer && py.is_true(answer) == 1;
+    py_release(answer);
+    if (was_on)
+        py_release(call_sys("deactivate_stack_trampoline"));
+    return was_on;
+}
+
+static struct py_object *after_fork_in_child(struct py_object *self, struct py_object *nothing)
+{
+    (void)self;
+    (void)nothing;
+    if (registration_is_after_fork() && activation_is_active())
+        registration_after_fork(py.thread_get());
+    py.incref(py.none);
+    return py.none;
+}
+
+/* Asks os.fork() to call us in the child. A program without it has no Python fork either. */
+static void watch_python_fork(void)
+{
+    static struct py_method method = {"pitviper_after_fork", after_fork_in_child, PY_METH_NOARGS,
+                                      NULL};
+    struct py_object *modules = py.sys_get("modules");
+    struct py_object *posix = modules ? py.dict_get(modules, "posix") : NULL;
+    struct py_object *watch = posix ? py.get_attribute(posix, "register_at_fork") : NULL;
+    struct py_object *callback = watch ? py.function_new(&method, NULL, NULL) : NULL;
+    struct py_object *nothing = callback ? py.build("()") : NULL;
+    struct py_object *keywords = nothing ? py.build("{sO}", "after_in_child", callback) : NULL;
+    struct py_object *result = keywords ? py.call_with(watch, nothing, keywords) : NULL;
+    py.err_clear();
+    py_release(result);
+    py_release(keywords);
+    py_release(nothing);
+    py_release(callback);
+    py_release(watch);
+}
+
+static void install_hook(struct interpreter *interpreter)
+{
+    py_evaluator *hook = hook_for(interpreter, py.minor);
+    py_evaluator *current = py.get_evaluator(interpreter->handle);
+    bool covered = current != py.evaluator && (interpreter->active || interpreter->buried);
+    if (current == hook || covered)
+        return;
+    interpreter->evaluator = current;
+    interpreter->buried = false;
+    py.set_evaluator(interpreter->handle, hook);
+}
+
+static bool fail(int result, enum symbol_kind kind)
+{
+    struct py_object *details =
+        py.build("(is)", -result,
+                 kind == SYMBOL_MAP ? "cannot make the perf map (/tmp/perf-PID.map)"
+                                    : "cannot make the jitdump file (/tmp/jit-PID.dump)");
+    struct py_object *error = details ? py.call(*py.exc_os_error, details) : NULL;
+    if (error)
+        py.err_restore(error, NULL, NULL);
+    py_release(details);
+    return false;
+}
+
+bool activation_activate(enum symbol_kind kind)
+{
+    const char *obstacle = activation_obstacle();
+    if (obstacle) {
+        bool is_whole = strncmp(obstacle, "Cannot ", 7) == 0;
+        py.err_format(*py.exc_value_error, "%s%s",
+                      is_whole ? "" : "perf trampoline not available: ", obstacle);
+        return false;
+    }
+    if (registration_is_after_fork())
+        registration_after_fork(py.thread_get());
+    bool is_new = !interpreter_find(py.interpreter_get());
+    struct interpreter *interpreter = interpreter_current();
+    if (!interpreter)
+        return false;
+    if (is_new)
+        watch_python_fork();
+    bool keep = replace_builtin(interpreter) && kind == SYMBOL_MAP;
+    int result = registration_open(kind, keep);
+    if (result < 0)
+        return fail(result, kind);
+    interpreter->kind = kind;
+    registration_expire(interpreter);
+    install_hook(interpreter);
+    interpreter->active = true;
+    interpreter->hot_index = interpreter->index;
+    return true;
+}
+
+void activation_deactivate(void)
+{
+    if (pyapi_load())
+        return;
+    struct interpreter *interpreter = interpreter_find(py.interpreter_get());
+    if (!interpreter || !interpreter->active)
+        return;
+    interpreter->active = false;
+    interpreter->hot_index = INTERPRETER_INDEX_COLD;
+    py_evaluator *current = py.get_evaluator(interpreter->handle);
+    interpreter->buried = current != hook_for(interpreter, py.minor) && current != py.evaluator;
+    if (current == hook_for(interpreter, py.minor))
+        py.set_evaluator(interpreter->handle, interpreter->evaluator);
+}
+
+/* CPython 3.15's own sys.deactivate_stack_trampoline() removes any hook, ours too. */
+bool activation_is_active(void)
+{
+    if (pyapi_load())
+        return false;
+    struct interpreter *interpreter = interpreter_find(py.interpreter_get());
+    return interpreter && interpreter->active &&
+           py.get_evaluator(interpreter->handle) != py.evaluator;
+}

@@ -1,0 +1,194 @@
+/* Every Python call comes through here, so the way of a function that is known must be short:
+ *
+ *     frame -> code object -> co_extra -> value: positive?  jump to it
+ *
+ *     caller in C                                      caller in C
+ *     evaluator's caller  ---- calls the hook ----->   evaluator's caller
+ *     hook                                             trampoline          (the hook has jumped,
+ *                                                      evaluator            it left no frame)
+ *
+ * Everything else is the cold path, in a function of its own that ends in a jump as well: functions
+ * called for the first time, after a fork or after a change of files, calls near the end of the C
+ * stack, calls while we are off but another hook still hands them to us.
+ *
+ * The C stack. Without a hook, CPython 3.11 and later run a Python call inside the caller's
+ * evaluator; with one, every call takes C stack. Who raises the recursion limit must get a
+ * RecursionError as before, not a crash, and who does not must reach the usual depth:
+ *
+ * - 3.9 to 3.11 know nothing of the C stack. We compare the stack pointer with the bounds of the
+ *   thread's stack, which are kept for the thread that called last: one comparison covers too low
+ *   and too high, and another thread, or another stack, takes the cold path and is looked up.
+ * Beyond the bounds, RecursionError is raised in the place of the call. The evaluator of these
+ * versions does the same when its own limit is reached: it returns NULL before it touches the
+ * frame.
+ * - 3.12 and 3.13 count C calls down from a limit, which a hooked call uses up by two: 3.12.1 would
+ *   stop at a depth of 748. When the count has gone down by REFILL, the cold path gives the callee
+ *   what was lost, as far as the real stack allows, and takes it back afterwards. This is the one
+ *   case in which a frame of ours stays on the stack, every REFILL / 2 calls. When the stack does
+ * not allow it, the count runs out, and CPython raises RecursionError itself.
+ * - 3.14 and later compare the stack pointer with the bounds themselves. */
+#include "interp/hook.h"
+
+#include "interp/registration.h"
+#include "interp/thread_stack.h"
+#include "interp/trampoline.h"
+
+#include <errno.h>
+
+enum {
+    REFILL = 200,
+    BYTES_PER_C_CALL = 800, /* what CPython's limit assumes: 10,000 calls in 8 MB */
+};
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NEVER_INLINE __attribute__((noinline))
+
+/* Calls `target` with more C calls to spend; see above. */
+static NEVER_INLINE struct py_object *call_with_refill(struct py_thread *thread,
+                                                       struct py_frame *frame, int throwflag,
+                                                       trampoline_function *target,
+                                                       py_evaluator *evaluator, int refill)
+{
+    int *left = layout_int(thread, interpreter_layout->thread_c_recursion);
+    *left += refill;
+    struct py_object *result = target(thread, frame, throwflag, evaluator);
+    *layout_int(thread, interpreter_layout->thread_c_recursion) -= refill;
+    return result;
+}
+
+/* How many C calls the thread should get, in addition to those that it has left. */
+static int c_calls_to_add(struct interpreter *interpreter, struct py_thread *thread)
+{
+    if (!interpreter_layout->thread_c_recursion)
+        return 0;
+    int left = *layout_int(thread, interpreter_layout->thread_c_recursion);
+    if (left > interpreter->c_recursion_full) {
+        interpreter->c_recursion_full = left;
+        interpreter->c_recursion_low = left - REFILL;
+    }
+    if (left >= interpreter->c_recursion_low)
+        return 0;
+    struct thread_stack stack = thread_stack_of_caller();
+    uintptr_t above_low = trampoline_stack_pointer() - stack.low;
+    if (above_low >= stack.bytes)
+        return 0; /* no stack to spare, or a stack that we do not know */
+    size_t possible = above_low / BYTES_PER_C_CALL;
+    int wanted = possible < (size_t)interpreter->c_recursion_full ? (int)possible
+                                                                  : interpreter->c_recursion_full;
+    return wanted - left >= REFILL / 4 ? wanted - left : 0;
+}
+
+/* 3.9 to 3.11: whether the thread has stack left. Remembers its bounds for the hot path. */
+static bool has_stack(struct interpreter *interpreter, struct py_thread *thread)
+{
+    if (interpreter_layout->checks_stack)
+        return true;
+    struct thread_stack stack = thread_stack_of_caller();
+    uintptr_t pointer = trampoline_stack_pointer();
+    interpreter->stack_thread = thread;
+    interpreter->stack_low = stack.low;
+    interpreter->stack_bytes = stack.bytes;
+    if (pointer - stack.low < stack.bytes)
+        return true;
+    size_t reserve = stack.bytes / 3; /* at least as much as thread_stack keeps */
+    return pointer < stack.low - reserve ||
+           pointer > stack.low; /* another stack: nothing is known */
+}
+
+static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
+                                           struct py_thread *thread, struct py_frame *frame,
+                                           int throwflag)
+{
+    int saved_errno = errno;
+    py_evaluator *evaluator = interpreter->evaluator;
+    if (registration_is_after_fork())
+        registration_after_fork(thread);
+    if (!interpreter->active) {
+        errno = saved_errno;
+        return evaluator(thread, frame, throwflag);
+    }
+    bool fits = has_stack(interpreter, thread);
+    int refill = c_calls_to_add(interpreter, thread);
+    trampoline_function *target =
+        fits ? registration_of(interpreter, layout_frame_code(interpreter_layout, frame)) : NULL;
+    errno = saved_errno;
+    if (!fits) {
+        py.err_set_string(*py.exc_recursion_error, "maximum recursion depth exceeded");
+        return NULL;
+    }
+    if (!target)
+        return evaluator(thread, frame, throwflag);
+    if (refill > 0)
+        return call_with_refill(thread, frame, throwflag, target, evaluator, refill);
+    return target(thread, frame, throwflag, evaluator);
+}
+
+/* Whether the call may go on without a look at the C stack. */
+static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
+                                        const struct interpreter *interpreter,
+                                        struct py_thread *thread)
+{
+    if (!layout->checks_stack)
+        return interpreter->stack_thread == thread &&
+               trampoline_stack_pointer() - interpreter->stack_low < interpreter->stack_bytes;
+    if (layout->thread_c_recursion)
+        return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;
+    return true;
+}
+
+static ALWAYS_INLINE struct py_object *enter(const struct layout *layout,
+                                             struct interpreter *interpreter,
+                                             struct py_thread *thread, struct py_frame *frame,
+                                             int throwflag)
+{
+    void **value = layout_extra(layout, layout_frame_code(layout, frame), interpreter->hot_index);
+    if (LIKELY(value && (intptr_t)*value > 0)) {
+        if (LIKELY(stack_is_fine(layout, interpreter, thread))) {
+            trampoline_function *trampoline = *(trampoline_function **)value;
+            return trampoline(thread, frame, throwflag, interpreter->evaluator);
+        }
+    }
+    return cold(interpreter, thread, frame, throwflag);
+}
+
+/* Two hooks per layout: for the first interpreter, whose address is known, and for all others. */
+#define HOOKS(version)                                                                             \
+    static struct py_object *first_##version(struct py_thread *thread, struct py_frame *frame,     \
+                                             int throwflag)                                        \
+    {                                                                                              \
+        return enter(&LAYOUT_##version, &interpreter_first, thread, frame, throwflag);             \
+    }                                                                                              \
+    static struct py_object *other_##version(struct py_thread *thread, struct py_frame *frame,     \
+                                             int throwflag)                                        \
+    {                                                                                              \
+        struct interpreter *interpreter =                                                          \
+            interpreter_find(layout_pointer(thread, LAYOUT_##version.thread_interpreter));         \
+        if (!interpreter)                                                                          \
+            return py.evaluator(thread, frame, throwflag);                                         \
+        return enter(&LAYOUT_##version, interpreter, thread, frame, throwflag);                    \
+    }
+
+HOOKS(3_9)
+HOOKS(3_11)
+HOOKS(3_12)
+HOOKS(3_13)
+HOOKS(3_14)
+
+py_evaluator *hook_for(const struct interpreter *interpreter, int minor)
+{
+    bool first = interpreter == &interpreter_first;
+    switch (minor) {
+    case 9:
+    case 10:
+        return first ? first_3_9 : other_3_9;
+    case 11:
+        return first ? first_3_11 : other_3_11;
+    case 12:
+        return first ? first_3_12 : other_3_12;
+    case 13:
+        return first ? first_3_13 : other_3_13;
+    default:
+        return first ? first_3_14 : other_3_14;
+    }
+}
