@@ -29,7 +29,7 @@ struct layout {
     uint16_t code_name; /* the qualified name where there is one: 3.11 and later */
     uint16_t code_extra;
 
-    bool checks_stack; /* the evaluator itself notices the end of the C stack, or counts calls */
+    bool checks_stack; /* the evaluator itself notices the end of the C stack */
 };
 
 /* _PyCodeObjectExtra, the same in every version: what code_extra points to, or NULL. */
@@ -74,7 +74,6 @@ static const struct layout LAYOUT_3_12 = {
     .code_filename = 112,
     .code_name = 128,
     .code_extra = 184,
-    .checks_stack = true,
 };
 
 static const struct layout LAYOUT_3_13 = {
@@ -87,7 +86,6 @@ static const struct layout LAYOUT_3_13 = {
     .code_filename = 112,
     .code_name = 128,
     .code_extra = 192,
-    .checks_stack = true,
 };
 
 static const struct layout LAYOUT_3_14 = {

@@ -117,9 +117,22 @@ static void complain_of_exception(void)
     py_release(type);
 }
 
+/* Whether this interpreter has been here before: in virtual environments, `site` goes through its
+ * start-up hooks twice. */
+static bool is_second_time(void)
+{
+    static const char MARK[] = "pitviper.startup";
+    struct py_object *dict = py.interpreter_dict(py.interpreter_get());
+    if (!dict || py.dict_get(dict, MARK))
+        return true;
+    if (py.dict_set(dict, MARK, py.none) < 0)
+        py.err_clear();
+    return false;
+}
+
 static void run(void)
 {
-    if (pyapi_load())
+    if (pyapi_load() || is_second_time())
         return;
     sys_functions_install();
     enum wish wish = wish_of_options();
