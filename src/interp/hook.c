@@ -146,7 +146,7 @@ static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
 {
     if (layout->checks_stack)
         return true;
-    if (interpreter->stack_thread != thread)
+    if (!LIKELY(interpreter->stack_thread == thread))
         return false;
     if (layout->thread_c_recursion)
         return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;

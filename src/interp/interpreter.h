@@ -36,7 +36,7 @@ struct interpreter {
 };
 
 /* The interpreter that was seen first, nearly always the main one. The hooks know its address. */
-extern struct interpreter interpreter_first;
+extern _Alignas(64) struct interpreter interpreter_first;
 
 /* Of the supported version; set before the first hook is installed. */
 extern const struct layout *interpreter_layout;
