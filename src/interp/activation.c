@@ -11,6 +11,7 @@
  * under the same path. They are switched off when ours are switched on, and their map is kept. */
 #include "interp/activation.h"
 
+#include "interp/class_calls.h"
 #include "interp/hook.h"
 #include "interp/interpreter.h"
 #include "interp/layout.h"
@@ -136,6 +137,8 @@ bool activation_activate(enum symbol_kind kind)
     interpreter->kind = kind;
     registration_expire(interpreter);
     install_hook(interpreter);
+    if (!interpreter->active)
+        class_calls_start();
     interpreter->active = true;
     interpreter->hot_index = interpreter->index;
     return true;
@@ -154,6 +157,7 @@ void activation_deactivate(void)
     interpreter->buried = current != hook_for(interpreter, py.minor) && current != py.evaluator;
     if (current == hook_for(interpreter, py.minor))
         py.set_evaluator(interpreter->handle, interpreter->evaluator);
+    class_calls_stop();
 }
 
 /* CPython 3.15's own sys.deactivate_stack_trampoline() removes any hook, ours too. */

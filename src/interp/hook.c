@@ -30,6 +30,7 @@
  * - 3.14 and later compare the stack pointer with the bounds themselves. */
 #include "interp/hook.h"
 
+#include "interp/class_calls.h"
 #include "interp/registration.h"
 #include "interp/thread_stack.h"
 #include "interp/trampoline.h"
@@ -47,6 +48,20 @@ enum {
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NEVER_INLINE __attribute__((noinline))
+
+/* Whether the call may go on without a look at the C stack. */
+static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
+                                        const struct interpreter *interpreter,
+                                        struct py_thread *thread)
+{
+    if (layout->checks_stack)
+        return true;
+    if (!LIKELY(interpreter->stack_thread == thread))
+        return false;
+    if (layout->thread_c_recursion)
+        return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;
+    return trampoline_stack_pointer() - interpreter->stack_low < interpreter->stack_bytes;
+}
 
 /* Calls `target`, or without one the evaluator, with more or fewer C calls to spend; see above. */
 static NEVER_INLINE struct py_object *call_with_refill(struct py_thread *thread,
@@ -111,13 +126,29 @@ static struct room find_room(struct interpreter *interpreter, struct py_thread *
     return room;
 }
 
+/* 3.13: the trampoline of an __init__ that has been named, after a look at the class. NULL for all
+ * other functions. */
+static trampoline_function *enter_init(struct interpreter *interpreter, struct py_frame *frame)
+{
+    const struct layout *layout = interpreter_layout;
+    if (!layout->frame_locals)
+        return NULL;
+    trampoline_function *target =
+        registration_of_init(interpreter, layout_frame_code(layout, frame));
+    if (target)
+        class_calls_note(layout_pointer(frame, layout->frame_locals));
+    return target;
+}
+
 static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
                                            struct py_thread *thread, struct py_frame *frame,
                                            int throwflag)
 {
-    int saved_errno = errno;
     py_evaluator *evaluator = interpreter->evaluator;
-    trampoline_function *target = NULL;
+    trampoline_function *target = enter_init(interpreter, frame);
+    if (target && stack_is_fine(interpreter_layout, interpreter, thread))
+        return target(thread, frame, throwflag, evaluator);
+    int saved_errno = errno;
     if (registration_is_after_fork())
         registration_after_fork(thread);
     if (!interpreter->active) {
@@ -125,8 +156,11 @@ static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
         return evaluator(thread, frame, throwflag);
     }
     struct room room = find_room(interpreter, thread);
-    if (!room.exhausted)
+    target = NULL;
+    if (!room.exhausted) {
         target = registration_of(interpreter, layout_frame_code(interpreter_layout, frame));
+        enter_init(interpreter, frame);
+    }
     errno = saved_errno;
     if (room.exhausted && !interpreter_layout->thread_c_recursion) {
         py.err_set_string(*py.exc_recursion_error, "maximum recursion depth exceeded");
@@ -137,20 +171,6 @@ static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
     if (!target)
         return evaluator(thread, frame, throwflag);
     return target(thread, frame, throwflag, evaluator);
-}
-
-/* Whether the call may go on without a look at the C stack. */
-static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
-                                        const struct interpreter *interpreter,
-                                        struct py_thread *thread)
-{
-    if (layout->checks_stack)
-        return true;
-    if (!LIKELY(interpreter->stack_thread == thread))
-        return false;
-    if (layout->thread_c_recursion)
-        return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;
-    return trampoline_stack_pointer() - interpreter->stack_low < interpreter->stack_bytes;
 }
 
 static ALWAYS_INLINE struct py_object *enter(const struct layout *layout,

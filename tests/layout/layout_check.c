@@ -64,6 +64,20 @@ static void check_frame(const struct layout *layout)
 #endif
 }
 
+static void check_class_calls(const struct layout *layout)
+{
+#if PY_MINOR_VERSION == 13
+    CHECK(frame_locals, struct _PyInterpreterFrame, localsplus);
+    check("object type", LAYOUT_3_13_OBJECT_TYPE, offsetof(PyObject, ob_type));
+    check("tp_flags", LAYOUT_3_13_TYPE_FLAGS, offsetof(PyTypeObject, tp_flags));
+    check("tp_alloc", LAYOUT_3_13_TYPE_ALLOC, offsetof(PyTypeObject, tp_alloc));
+    check("tp_new", LAYOUT_3_13_TYPE_NEW, offsetof(PyTypeObject, tp_new));
+    check("co_name", LAYOUT_3_13_CODE_NAME, offsetof(PyCodeObject, co_name));
+#else
+    check("frame_locals", layout->frame_locals, 0);
+#endif
+}
+
 static void check_thread(const struct layout *layout)
 {
     CHECK(thread_interpreter, PyThreadState, interp);
@@ -94,5 +108,6 @@ int main(void)
     check_code(layout);
     check_frame(layout);
     check_thread(layout);
+    check_class_calls(layout);
     return wrong;
 }
