@@ -124,11 +124,16 @@ static int write_header(struct symbol_file *file)
     return 0;
 }
 
+void symbol_file_path(enum symbol_kind kind, pid_t pid, char ret_path[SYMBOL_FILE_PATH_BYTES])
+{
+    snprintf(ret_path, SYMBOL_FILE_PATH_BYTES,
+             kind == SYMBOL_MAP ? "/tmp/perf-%d.map" : "/tmp/jit-%d.dump", (int)pid);
+}
+
 int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
 {
     *file = (struct symbol_file){.kind = kind, .pid = getpid(), .most_bytes = UINT64_MAX};
-    snprintf(file->path, sizeof file->path,
-             kind == SYMBOL_MAP ? "/tmp/perf-%d.map" : "/tmp/jit-%d.dump", (int)file->pid);
+    symbol_file_path(kind, file->pid, file->path);
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         file->most_bytes = limit.rlim_cur;
