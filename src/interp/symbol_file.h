@@ -34,6 +34,8 @@ struct symbol_file {
     pid_t pid; /* of the process that the file is for */
     dev_t device;
     ino_t inode;
+    int flags;           /* of the descriptor: a combination that hardly anybody else uses */
+    uint64_t bytes;      /* written so far */
     uint64_t most_bytes; /* the limit on file sizes; beyond it the kernel sends a signal */
     void *marker;        /* a page of the dump, mapped for perf to see; or NULL */
     bool torn;           /* ends in half a record that could not be taken back */
