@@ -11,6 +11,7 @@
  * under the same path. They are switched off when ours are switched on, and their map is kept. */
 #include "interp/activation.h"
 
+#include "interp/class_calls.h"
 #include "interp/hook.h"
 #include "interp/interpreter.h"
 #include "interp/layout.h"
@@ -18,6 +19,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FIRST_WITH_OWN_TRAMPOLINES = 12 };
 
@@ -44,17 +46,15 @@ static struct py_object *call_sys(const char *name)
     return result;
 }
 
-/* Whether CPython's own trampolines were on. They are off afterwards. */
-static bool replace_builtin(const struct interpreter *interpreter)
+/* Whether CPython's own trampolines are on. */
+static bool builtin_is_active(const struct interpreter *interpreter)
 {
     if (py.minor < FIRST_WITH_OWN_TRAMPOLINES || interpreter->active)
         return false;
     struct py_object *answer = call_sys("is_stack_trampoline_active");
-    bool was_on = answer && py.is_true(answer) == 1;
+    bool is_on = answer && py.is_true(answer) == 1;
     py_release(answer);
-    if (was_on)
-        py_release(call_sys("deactivate_stack_trampoline"));
-    return was_on;
+    return is_on;
 }
 
 static struct py_object *after_fork_in_child(struct py_object *self, struct py_object *nothing)
@@ -99,15 +99,18 @@ static void install_hook(struct interpreter *interpreter)
     py.set_evaluator(interpreter->handle, hook);
 }
 
+/* Raises the OSError that fits; false. */
 static bool fail(int result, enum symbol_kind kind)
 {
-    struct py_object *details =
-        py.build("(is)", -result,
-                 kind == SYMBOL_MAP ? "cannot make the perf map (/tmp/perf-PID.map)"
-                                    : "cannot make the jitdump file (/tmp/jit-PID.dump)");
-    struct py_object *error = details ? py.call(*py.exc_os_error, details) : NULL;
-    if (error)
-        py.err_restore(error, NULL, NULL);
+    struct py_object *type = *py.exc_os_error;
+    char path[SYMBOL_FILE_PATH_BYTES];
+    symbol_file_path(kind, getpid(), path);
+    struct py_object *details = py.build("(iss)", -result, strerror(-result), path);
+    struct py_object *error = details ? py.call(type, details) : NULL;
+    if (error) {
+        py.incref(type);
+        py.err_restore(type, error, NULL); /* takes both references */
+    }
     py_release(details);
     return false;
 }
@@ -129,13 +132,17 @@ bool activation_activate(enum symbol_kind kind)
         return false;
     if (is_new)
         watch_python_fork();
-    bool keep = replace_builtin(interpreter) && kind == SYMBOL_MAP;
-    int result = registration_open(kind, keep);
+    bool replaces_builtin = builtin_is_active(interpreter);
+    int result = registration_open(kind, replaces_builtin && kind == SYMBOL_MAP);
     if (result < 0)
         return fail(result, kind);
+    if (replaces_builtin)
+        py_release(call_sys("deactivate_stack_trampoline"));
     interpreter->kind = kind;
     registration_expire(interpreter);
     install_hook(interpreter);
+    if (!interpreter->active)
+        class_calls_start();
     interpreter->active = true;
     interpreter->hot_index = interpreter->index;
     return true;
@@ -154,6 +161,7 @@ void activation_deactivate(void)
     interpreter->buried = current != hook_for(interpreter, py.minor) && current != py.evaluator;
     if (current == hook_for(interpreter, py.minor))
         py.set_evaluator(interpreter->handle, interpreter->evaluator);
+    class_calls_stop();
 }
 
 /* CPython 3.15's own sys.deactivate_stack_trampoline() removes any hook, ours too. */

@@ -11,8 +11,9 @@
  * no times, so an address must mean one name for as long as the process lives; and a thread may be
  * inside a function whose code object nobody else holds.
  *
- * Chunks grow from 48 KB to 1.5 MB, so a small program pays little and a large one has few of them:
- * finding an owner by address looks at each chunk. */
+ * Chunks grow from 48 KB to 192 KB: a small program pays little, and a large one wastes little.
+ * Finding an owner by address looks at each chunk, which is only done when functions appear and
+ * die. */
 #include "interp/code_arena.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIRST_CHUNK_BYTES = 48 << 10, LARGEST_CHUNK_BYTES = 1536 << 10 };
+enum { FIRST_CHUNK_BYTES = 48 << 10, LARGEST_CHUNK_BYTES = 192 << 10 };
 
 _Static_assert(FIRST_CHUNK_BYTES % 4096 == 0, "whole pages");
 

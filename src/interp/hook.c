@@ -21,14 +21,16 @@
  * Beyond the bounds, RecursionError is raised in the place of the call. The evaluator of these
  * versions does the same when its own limit is reached: it returns NULL before it touches the
  * frame.
- * - 3.12 and 3.13 count C calls down from a limit, which a hooked call uses up by two: 3.12.1 would
- *   stop at a depth of 748. When the count has gone down by REFILL, the cold path gives the callee
- *   what was lost, as far as the real stack allows, and takes it back afterwards. This is the one
- *   case in which a frame of ours stays on the stack, every REFILL / 2 calls. When the stack does
- * not allow it, the count runs out, and CPython raises RecursionError itself.
+ * - 3.12 and 3.13 count C calls down from a limit, whatever the size of the stack, and a hooked
+ * call uses up two: 3.12.1 would stop at a depth of 748. When the count has gone down by a little,
+ * the cold path looks at the real stack and gives the callee what was lost, as far as the stack
+ * allows, and takes it back afterwards. This is the one case in which a frame of ours stays on the
+ * stack, every hundred calls. At the end of the stack the count is set to nothing, and the
+ * evaluator raises RecursionError itself; in these versions it must, since it owns the frame.
  * - 3.14 and later compare the stack pointer with the bounds themselves. */
 #include "interp/hook.h"
 
+#include "interp/class_calls.h"
 #include "interp/registration.h"
 #include "interp/thread_stack.h"
 #include "interp/trampoline.h"
@@ -36,105 +38,139 @@
 #include <errno.h>
 
 enum {
-    REFILL = 200,
     BYTES_PER_C_CALL = 800, /* what CPython's limit assumes: 10,000 calls in 8 MB */
+    /* How many C calls may be made before the stack is looked at: an eighth of what it holds. */
+    MOST_UNCHECKED = 200,
+    FEWEST_UNCHECKED = 10,
+    SMALLEST_REFILL = 50,
 };
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NEVER_INLINE __attribute__((noinline))
 
-/* Calls `target` with more C calls to spend; see above. */
+/* Whether the call may go on without a look at the C stack. */
+static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
+                                        const struct interpreter *interpreter,
+                                        struct py_thread *thread)
+{
+    if (layout->checks_stack)
+        return true;
+    if (!LIKELY(interpreter->stack_thread == thread))
+        return false;
+    if (layout->thread_c_recursion)
+        return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;
+    return trampoline_stack_pointer() - interpreter->stack_low < interpreter->stack_bytes;
+}
+
+/* Calls `target`, or without one the evaluator, with more or fewer C calls to spend; see above. */
 static NEVER_INLINE struct py_object *call_with_refill(struct py_thread *thread,
                                                        struct py_frame *frame, int throwflag,
                                                        trampoline_function *target,
                                                        py_evaluator *evaluator, int refill)
 {
-    int *left = layout_int(thread, interpreter_layout->thread_c_recursion);
-    *left += refill;
-    struct py_object *result = target(thread, frame, throwflag, evaluator);
+    *layout_int(thread, interpreter_layout->thread_c_recursion) += refill;
+    struct py_object *result =
+        target ? target(thread, frame, throwflag, evaluator) : evaluator(thread, frame, throwflag);
     *layout_int(thread, interpreter_layout->thread_c_recursion) -= refill;
     return result;
 }
 
-/* How many C calls the thread should get, in addition to those that it has left. */
-static int c_calls_to_add(struct interpreter *interpreter, struct py_thread *thread)
+/* What the cold path finds out about the C stack. */
+struct room {
+    bool exhausted;
+    int refill; /* 3.12, 3.13: C calls to add for the callee; negative takes away what is left */
+};
+
+static int between(size_t value, int least, int most)
 {
-    if (!interpreter_layout->thread_c_recursion)
-        return 0;
-    int left = *layout_int(thread, interpreter_layout->thread_c_recursion);
-    if (left > interpreter->c_recursion_full) {
-        interpreter->c_recursion_full = left;
-        interpreter->c_recursion_low = left - REFILL;
-    }
-    if (left >= interpreter->c_recursion_low)
-        return 0;
-    struct thread_stack stack = thread_stack_of_caller();
-    uintptr_t above_low = trampoline_stack_pointer() - stack.low;
-    if (above_low >= stack.bytes)
-        return 0; /* no stack to spare, or a stack that we do not know */
-    size_t possible = above_low / BYTES_PER_C_CALL;
-    int wanted = possible < (size_t)interpreter->c_recursion_full ? (int)possible
-                                                                  : interpreter->c_recursion_full;
-    return wanted - left >= REFILL / 4 ? wanted - left : 0;
+    return value < (size_t)least ? least : value > (size_t)most ? most : (int)value;
 }
 
-/* 3.9 to 3.11: whether the thread has stack left. Remembers its bounds for the hot path. */
-static bool has_stack(struct interpreter *interpreter, struct py_thread *thread)
+/* 3.12 and 3.13. `above_low` is what is left of a known stack. */
+static int find_refill(struct interpreter *interpreter, struct py_thread *thread,
+                       const struct thread_stack *stack, size_t above_low)
 {
+    int left = *layout_int(thread, interpreter_layout->thread_c_recursion);
+    if (left > interpreter->c_recursion_full)
+        interpreter->c_recursion_full = left;
+    int full = interpreter->c_recursion_full;
+    int unchecked = between(stack->bytes / BYTES_PER_C_CALL / 8, FEWEST_UNCHECKED, MOST_UNCHECKED);
+    interpreter->c_recursion_low = full - unchecked;
+    int wanted = between(above_low / BYTES_PER_C_CALL, 0, full);
+    return wanted - left >= SMALLEST_REFILL ? wanted - left : 0;
+}
+
+/* Looks at the calling thread's stack and notes its bounds for the hot path. */
+static struct room find_room(struct interpreter *interpreter, struct py_thread *thread)
+{
+    struct room room = {.exhausted = false};
     if (interpreter_layout->checks_stack)
-        return true;
+        return room;
     struct thread_stack stack = thread_stack_of_caller();
-    uintptr_t pointer = trampoline_stack_pointer();
     interpreter->stack_thread = thread;
     interpreter->stack_low = stack.low;
     interpreter->stack_bytes = stack.bytes;
-    if (pointer - stack.low < stack.bytes)
-        return true;
-    size_t reserve = stack.bytes / 3; /* at least as much as thread_stack keeps */
-    return pointer < stack.low - reserve ||
-           pointer > stack.low; /* another stack: nothing is known */
+
+    /* A pointer that is neither in the stack nor in its reserve belongs to a stack that somebody
+     * made: nothing is known of it. */
+    uintptr_t pointer = trampoline_stack_pointer();
+    size_t reserve = stack.bytes / 3; /* at least as much as thread_stack.c keeps */
+    bool known = pointer - stack.low < stack.bytes;
+    room.exhausted = pointer < stack.low && pointer >= stack.low - reserve;
+    bool counts = interpreter_layout->thread_c_recursion != 0;
+    if (counts && room.exhausted)
+        room.refill = -*layout_int(thread, interpreter_layout->thread_c_recursion);
+    else if (counts)
+        room.refill = find_refill(interpreter, thread, &stack, known ? pointer - stack.low : 0);
+    return room;
+}
+
+/* 3.13: the trampoline of an __init__ that has been named, after a look at the class. NULL for all
+ * other functions. */
+static trampoline_function *enter_init(struct interpreter *interpreter, struct py_frame *frame)
+{
+    const struct layout *layout = interpreter_layout;
+    if (!layout->frame_locals)
+        return NULL;
+    trampoline_function *target =
+        registration_of_init(interpreter, layout_frame_code(layout, frame));
+    if (target)
+        class_calls_note(layout_pointer(frame, layout->frame_locals));
+    return target;
 }
 
 static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
                                            struct py_thread *thread, struct py_frame *frame,
                                            int throwflag)
 {
-    int saved_errno = errno;
     py_evaluator *evaluator = interpreter->evaluator;
+    trampoline_function *target = enter_init(interpreter, frame);
+    if (target && stack_is_fine(interpreter_layout, interpreter, thread))
+        return target(thread, frame, throwflag, evaluator);
+    int saved_errno = errno;
     if (registration_is_after_fork())
         registration_after_fork(thread);
     if (!interpreter->active) {
         errno = saved_errno;
         return evaluator(thread, frame, throwflag);
     }
-    bool fits = has_stack(interpreter, thread);
-    int refill = c_calls_to_add(interpreter, thread);
-    trampoline_function *target =
-        fits ? registration_of(interpreter, layout_frame_code(interpreter_layout, frame)) : NULL;
+    struct room room = find_room(interpreter, thread);
+    target = NULL;
+    if (!room.exhausted) {
+        target = registration_of(interpreter, layout_frame_code(interpreter_layout, frame));
+        enter_init(interpreter, frame);
+    }
     errno = saved_errno;
-    if (!fits) {
+    if (room.exhausted && !interpreter_layout->thread_c_recursion) {
         py.err_set_string(*py.exc_recursion_error, "maximum recursion depth exceeded");
         return NULL;
     }
+    if (room.refill)
+        return call_with_refill(thread, frame, throwflag, target, evaluator, room.refill);
     if (!target)
         return evaluator(thread, frame, throwflag);
-    if (refill > 0)
-        return call_with_refill(thread, frame, throwflag, target, evaluator, refill);
     return target(thread, frame, throwflag, evaluator);
-}
-
-/* Whether the call may go on without a look at the C stack. */
-static ALWAYS_INLINE bool stack_is_fine(const struct layout *layout,
-                                        const struct interpreter *interpreter,
-                                        struct py_thread *thread)
-{
-    if (!layout->checks_stack)
-        return interpreter->stack_thread == thread &&
-               trampoline_stack_pointer() - interpreter->stack_low < interpreter->stack_bytes;
-    if (layout->thread_c_recursion)
-        return *layout_int(thread, layout->thread_c_recursion) >= interpreter->c_recursion_low;
-    return true;
 }
 
 static ALWAYS_INLINE struct py_object *enter(const struct layout *layout,

@@ -13,7 +13,7 @@
 
 static const char CAPSULE_NAME[] = "pitviper.interpreter";
 
-struct interpreter interpreter_first;
+_Alignas(64) struct interpreter interpreter_first;
 const struct layout *interpreter_layout;
 
 struct interpreter *interpreter_find(const struct py_interpreter *handle)

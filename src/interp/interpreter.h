@@ -16,13 +16,14 @@
 
 struct interpreter {
     /* Read by every Python call; written with the GIL held, or by the only thread after a fork. */
-    ptrdiff_t hot_index;      /* `index`, or INTERPRETER_INDEX_COLD */
-    py_evaluator *evaluator;  /* what trampolines call: the default one, or the hook before ours */
-    int32_t c_recursion_low;  /* 3.12, 3.13: below it, the cold path looks after the C stack */
-    int32_t c_recursion_full; /* the most that any thread was seen to have left */
-    struct py_thread *stack_thread; /* 3.9 to 3.11: whose stack the next two describe */
+    ptrdiff_t hot_index;     /* `index`, or INTERPRETER_INDEX_COLD */
+    py_evaluator *evaluator; /* what trampolines call: the default one, or the hook before ours */
+    /* Up to 3.13: the thread that called last, and what it may use of its C stack. */
+    struct py_thread *stack_thread;
     uintptr_t stack_low;
     size_t stack_bytes;
+    int c_recursion_low;  /* 3.12, 3.13: with fewer C calls left, look at the stack */
+    int c_recursion_full; /* the most that any thread was seen to have left */
 
     /* The rest belongs to whoever holds the GIL of that interpreter. */
     struct py_interpreter *handle; /* NULL: unused, or the interpreter is gone */
@@ -35,7 +36,7 @@ struct interpreter {
 };
 
 /* The interpreter that was seen first, nearly always the main one. The hooks know its address. */
-extern struct interpreter interpreter_first;
+extern _Alignas(64) struct interpreter interpreter_first;
 
 /* Of the supported version; set before the first hook is installed. */
 extern const struct layout *interpreter_layout;

@@ -23,13 +23,14 @@ struct layout {
     uint16_t frame_code;     /* the code object, with tag bits on 3.14 and later */
     uint16_t frame_previous; /* the caller's frame */
     uint8_t frame_code_tags; /* mask of the tag bits */
+    uint16_t frame_locals;   /* the first argument; 3.13 only, 0 elsewhere */
 
     uint16_t code_firstlineno; /* int */
     uint16_t code_filename;
     uint16_t code_name; /* the qualified name where there is one: 3.11 and later */
     uint16_t code_extra;
 
-    bool checks_stack; /* the evaluator itself notices the end of the C stack, or counts calls */
+    bool checks_stack; /* the evaluator itself notices the end of the C stack */
 };
 
 /* _PyCodeObjectExtra, the same in every version: what code_extra points to, or NULL. */
@@ -74,7 +75,6 @@ static const struct layout LAYOUT_3_12 = {
     .code_filename = 112,
     .code_name = 128,
     .code_extra = 184,
-    .checks_stack = true,
 };
 
 static const struct layout LAYOUT_3_13 = {
@@ -83,11 +83,11 @@ static const struct layout LAYOUT_3_13 = {
     .thread_c_recursion = 52,
     .frame_code = 0,
     .frame_previous = 8,
+    .frame_locals = 72,
     .code_firstlineno = 68,
     .code_filename = 112,
     .code_name = 128,
     .code_extra = 192,
-    .checks_stack = true,
 };
 
 static const struct layout LAYOUT_3_14 = {
@@ -101,6 +101,15 @@ static const struct layout LAYOUT_3_14 = {
     .code_name = 128,
     .code_extra = 200,
     .checks_stack = true,
+};
+
+/* What interp/class_calls.c needs to know of 3.13. */
+enum {
+    LAYOUT_3_13_OBJECT_TYPE = 8,
+    LAYOUT_3_13_TYPE_FLAGS = 168,
+    LAYOUT_3_13_TYPE_ALLOC = 304,
+    LAYOUT_3_13_TYPE_NEW = 312,
+    LAYOUT_3_13_CODE_NAME = 120,
 };
 
 /* The table of 3.minor. 3.10 is laid out as 3.9, and 3.15 as 3.14. */

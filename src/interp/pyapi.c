@@ -135,6 +135,11 @@ static const char *load(void)
         memcpy((char *)&py + SYMBOLS[i].offset, &found, sizeof found);
     }
     py.runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+    *(void **)&py.visit_objects = dlsym(RTLD_DEFAULT, "PyUnstable_GC_VisitObjects");
+    *(void **)&py.type_modified = dlsym(RTLD_DEFAULT, "PyType_Modified");
+    py.generic_alloc = dlsym(RTLD_DEFAULT, "PyType_GenericAlloc");
+    py.type_type = dlsym(RTLD_DEFAULT, "PyType_Type");
+    py.object_type = dlsym(RTLD_DEFAULT, "PyBaseObject_Type");
     return NULL;
 }
 

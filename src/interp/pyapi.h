@@ -83,6 +83,13 @@ struct pyapi {
     struct py_object *(*module_def_init)(void *);
     struct py_object *(*import_module)(const char *);
 
+    /* For interp/class_calls.c; NULL where they do not exist. */
+    void (*visit_objects)(int (*)(struct py_object *, void *), void *);
+    void (*type_modified)(struct py_object *);
+    void *generic_alloc;
+    struct py_object *type_type;
+    struct py_object *object_type;
+
     struct py_object *none;
     struct py_object *code_type;
     struct py_object *unicode_type;

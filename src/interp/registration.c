@@ -9,6 +9,9 @@
  * file to the other are handled: all values are marked, and functions are named again as they are
  * called.
  *
+ * Functions that interp/class_calls.c is concerned with always take the cold path; a second bit
+ * says that they are named.
+ *
  * Fork. The handler of pthread_atfork does the least possible, because most children only call
  * exec: it makes every call take the cold path. The first such call, or os.fork() itself through
  * os.register_at_fork, does the rest: the child gets files of its own, everything is marked, and
@@ -18,12 +21,15 @@
  * The lock is held around fork, so the child never sees an arena or a file half-way. */
 #include "interp/registration.h"
 
+#include "interp/class_calls.h"
 #include "interp/symbol_name.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
 #define STALE ((uintptr_t)1 << 63)
+#define NAMED_INIT ((uintptr_t)1 << 62)
+#define TAGS (STALE | NAMED_INIT)
 
 enum { MOST_FRAMES_AFTER_FORK = 100000 };
 
@@ -137,7 +143,7 @@ static void name_trampoline(enum symbol_kind kind, trampoline_function *trampoli
 static trampoline_function *find_or_take(struct interpreter *interpreter, struct py_object *code,
                                          uintptr_t value)
 {
-    trampoline_function *trampoline = (trampoline_function *)(value & ~STALE);
+    trampoline_function *trampoline = (trampoline_function *)(value & ~TAGS);
     registration_lock();
     code_arena_owner *owner = trampoline ? code_arena_find(*(void **)&trampoline) : NULL;
     if (!owner || code_arena_code(*owner) != code) {
@@ -149,6 +155,26 @@ static trampoline_function *find_or_take(struct interpreter *interpreter, struct
         name_trampoline(interpreter->kind, trampoline, owner);
     registration_unlock();
     return trampoline;
+}
+
+static void set_value(struct interpreter *interpreter, struct py_object *code,
+                      trampoline_function *trampoline)
+{
+    uintptr_t tags = class_calls_concern(code) ? STALE | NAMED_INIT : 0;
+    void *new_value = (void *)((uintptr_t)trampoline | tags);
+    void **value = layout_extra(interpreter_layout, code, interpreter->index);
+    if (value)
+        *value = new_value;
+    else if (py.set_extra(code, interpreter->index, new_value) < 0)
+        py.err_clear();
+}
+
+trampoline_function *registration_of_init(struct interpreter *interpreter, struct py_object *code)
+{
+    void **value = layout_extra(interpreter_layout, code, interpreter->hot_index);
+    if (!value || ((uintptr_t)*value & TAGS) != TAGS)
+        return NULL;
+    return (trampoline_function *)((uintptr_t)*value & ~TAGS);
 }
 
 trampoline_function *registration_of(struct interpreter *interpreter, struct py_object *code)
@@ -163,10 +189,8 @@ trampoline_function *registration_of(struct interpreter *interpreter, struct py_
         py.err_fetch(&type, &exception, &traceback);
     trampoline_function *trampoline =
         find_or_take(interpreter, code, value ? (uintptr_t)*value : 0);
-    if (trampoline && value)
-        *value = *(void **)&trampoline;
-    else if (trampoline && py.set_extra(code, interpreter->index, *(void **)&trampoline) < 0)
-        py.err_clear();
+    if (trampoline)
+        set_value(interpreter, code, trampoline);
     if (has_exception)
         py.err_restore(type, exception, traceback);
     return trampoline;
@@ -232,7 +256,7 @@ void registration_on_code_end(void *value)
     if (!value)
         return;
     registration_lock();
-    code_arena_owner *owner = code_arena_find((void *)((uintptr_t)value & ~STALE));
+    code_arena_owner *owner = code_arena_find((void *)((uintptr_t)value & ~TAGS));
     if (owner)
         *owner = 0;
     registration_unlock();

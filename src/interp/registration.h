@@ -25,6 +25,10 @@ void registration_expire(struct interpreter *interpreter);
  * when there is no memory for one. Needs the GIL; leaves exceptions as they are. */
 trampoline_function *registration_of(struct interpreter *interpreter, struct py_object *code);
 
+/* The same for a function that interp/class_calls.c is concerned with and whose name is written;
+ * NULL for all others. */
+trampoline_function *registration_of_init(struct interpreter *interpreter, struct py_object *code);
+
 /* Whether this is a child that has not been looked after yet. */
 bool registration_is_after_fork(void);
 

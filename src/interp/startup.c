@@ -55,7 +55,7 @@ static enum wish wish_of_options(void)
     struct py_object *ours = py.dict_get(options, "pitviper");
     if (ours) {
         bool is_text = py.is_instance(ours, py.unicode_type) == 1;
-        const char *value = is_text ? py.unicode_utf8(ours, NULL) : "";
+        const char *value = is_text ? py.unicode_utf8(ours, NULL) : "(nothing)";
         py.err_clear();
         return wish_of_value(value ? value : "?", "-X pitviper takes perf or perf_jit, not: ");
     }
@@ -88,12 +88,19 @@ static bool environment_is_ignored(void)
     return answer;
 }
 
+/* 3.12 has done what -X perf asks for; its variable for the other mode comes second. */
+static bool has_option_of_cpython(void)
+{
+    struct py_object *options = py.sys_get("_xoptions");
+    return options && py.minor >= FIRST_WITH_PERF && py.dict_get(options, "perf");
+}
+
 static enum wish wish_of_environment(void)
 {
     const char *ours = getenv("PITVIPER");
     if (ours && *ours && strcmp(ours, "0") != 0)
         return wish_of_value(ours, "PITVIPER takes perf or perf_jit, not: ");
-    if (environment_is_ignored())
+    if (environment_is_ignored() || has_option_of_cpython())
         return WISH_NOTHING;
     if (py.minor < FIRST_WITH_PERF_JIT && is_set("PYTHON_PERF_JIT_SUPPORT"))
         return WISH_DUMP;
@@ -117,9 +124,22 @@ static void complain_of_exception(void)
     py_release(type);
 }
 
+/* Whether this interpreter has been here before: in virtual environments, `site` goes through its
+ * start-up hooks twice. */
+static bool is_second_time(void)
+{
+    static const char MARK[] = "pitviper.startup";
+    struct py_object *dict = py.interpreter_dict(py.interpreter_get());
+    if (!dict || py.dict_get(dict, MARK))
+        return true;
+    if (py.dict_set(dict, MARK, py.none) < 0)
+        py.err_clear();
+    return false;
+}
+
 static void run(void)
 {
-    if (pyapi_load())
+    if (pyapi_load() || is_second_time())
         return;
     sys_functions_install();
     enum wish wish = wish_of_options();

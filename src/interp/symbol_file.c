@@ -10,9 +10,11 @@
  * be read.
  * - The file is always new: what lies there under its name, a link perhaps, is removed, and
  *   O_EXCL | O_NOFOLLOW makes sure of it. Mode 0600: names and paths are nobody else's business.
- * - Before each write, fstat tells whether the descriptor is still our file. Programs that become
- *   daemons close all descriptors, and the next file they open gets our number. Then the file is
- *   opened again by its path. High numbers are used, so that programs find the low ones as usual.
+ * - Before each write we make sure that the descriptor is still ours. Programs that become daemons
+ *   close all descriptors, and the next file they open gets our number. What tells ours apart is an
+ *   odd combination of flags: asking for them takes half the time of asking for the inode. Then the
+ *   file is opened again by its path, and there the inode counts. High numbers are used, so that
+ *   programs find the low ones as usual.
  *
  * perf and samply find a dump by a mapping of it in the profiled process, hence the marker: one
  * page, mapped executable because perf only sees such mappings. */
@@ -55,7 +57,7 @@ static uint64_t now_ns(void)
 static int open_flags(enum symbol_kind kind)
 {
     int access = kind == SYMBOL_DUMP ? O_RDWR : O_WRONLY; /* to map it takes reading */
-    return access | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    return access | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC | O_NOCTTY;
 }
 
 /* The same file under a higher number, where there is one. */
@@ -90,19 +92,29 @@ static int open_existing(const char *path, enum symbol_kind kind)
     return -EPERM;
 }
 
-/* 0 or negative errno; takes back what was written in part. */
-static int append(struct symbol_file *file, const struct writer *data, off_t size_before)
+/* Takes back the last `written` bytes. */
+static void take_back(struct symbol_file *file, ssize_t written)
+{
+    struct stat status;
+    if (fstat(file->fd, &status) < 0 || ftruncate(file->fd, status.st_size - written) < 0)
+        file->torn = true;
+}
+
+/* 0 or negative errno; then nothing was written, or `torn` says so. */
+static int append(struct symbol_file *file, const struct writer *data)
 {
     if (!writer_fits(data))
         return -EMSGSIZE;
-    if ((uint64_t)size_before + data->length > file->most_bytes)
+    if (file->bytes + data->length > file->most_bytes)
         return -EFBIG;
     ssize_t written = write(file->fd, data->data, data->length);
-    if (written == (ssize_t)data->length)
+    if (written == (ssize_t)data->length) {
+        file->bytes += data->length;
         return 0;
+    }
     int error = written < 0 ? errno : ENOSPC;
-    if (written > 0 && ftruncate(file->fd, size_before) < 0)
-        file->torn = true;
+    if (written > 0)
+        take_back(file, written);
     return -error;
 }
 
@@ -113,7 +125,7 @@ static int write_header(struct symbol_file *file)
     jitdump_encode_header(&writer, &(struct jitdump_header){.elf_machine = TRAMPOLINE_ELF_MACHINE,
                                                             .pid = (uint32_t)file->pid,
                                                             .timestamp = now_ns()});
-    int result = append(file, &writer, 0);
+    int result = append(file, &writer);
     if (result < 0)
         return result;
     file->marker = mmap(NULL, MARKER_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, file->fd, 0);
@@ -124,11 +136,16 @@ static int write_header(struct symbol_file *file)
     return 0;
 }
 
+void symbol_file_path(enum symbol_kind kind, pid_t pid, char ret_path[SYMBOL_FILE_PATH_BYTES])
+{
+    snprintf(ret_path, SYMBOL_FILE_PATH_BYTES,
+             kind == SYMBOL_MAP ? "/tmp/perf-%d.map" : "/tmp/jit-%d.dump", (int)pid);
+}
+
 int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
 {
     *file = (struct symbol_file){.kind = kind, .pid = getpid(), .most_bytes = UINT64_MAX};
-    snprintf(file->path, sizeof file->path,
-             kind == SYMBOL_MAP ? "/tmp/perf-%d.map" : "/tmp/jit-%d.dump", (int)file->pid);
+    symbol_file_path(kind, file->pid, file->path);
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         file->most_bytes = limit.rlim_cur;
@@ -140,8 +157,10 @@ int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
     if (fd < 0)
         return fd;
     file->fd = move_up(fd);
+    file->flags = fcntl(file->fd, F_GETFL);
     struct stat status;
     int result = fstat(file->fd, &status) < 0 ? -errno : 0;
+    file->bytes = result == 0 ? (uint64_t)status.st_size : 0;
     if (result == 0 && kind == SYMBOL_DUMP)
         result = write_header(file);
     if (result < 0) {
@@ -179,22 +198,35 @@ bool symbol_file_is_in_place(const struct symbol_file *file)
     return file->open && lstat(file->path, &status) == 0 && is_ours(file, &status);
 }
 
-/* Makes sure that the descriptor is the file, and says how large it is. 0 or negative errno. */
-static int check_descriptor(struct symbol_file *file, off_t *ret_size)
+/* Makes sure that the descriptor is the file. 0 or negative errno. */
+static int check_descriptor(struct symbol_file *file)
 {
+    if (fcntl(file->fd, F_GETFL) == file->flags)
+        return 0;
+    int fd = open(file->path, open_flags(file->kind));
+    if (fd < 0)
+        return -errno;
     struct stat status;
-    if (fstat(file->fd, &status) < 0 || !is_ours(file, &status)) {
-        int fd = open(file->path, open_flags(file->kind));
-        if (fd < 0)
-            return -errno;
-        if (fstat(fd, &status) < 0 || !is_ours(file, &status)) {
-            close(fd);
-            return -ESTALE;
-        }
-        file->fd = move_up(fd);
+    if (fstat(fd, &status) < 0 || !is_ours(file, &status)) {
+        close(fd);
+        return -ESTALE;
     }
-    *ret_size = status.st_size;
+    file->fd = move_up(fd);
     return 0;
+}
+
+/* The calling thread's number: asked for once per thread and process. */
+static uint32_t thread_id(pid_t pid)
+{
+    static __thread struct {
+        pid_t pid;
+        uint32_t tid;
+    } mine;
+    if (mine.pid != pid) {
+        mine.pid = pid;
+        mine.tid = (uint32_t)syscall(SYS_gettid);
+    }
+    return mine.tid;
 }
 
 static void encode_line(struct writer *writer, const struct symbol *symbol)
@@ -232,7 +264,7 @@ static void encode_records(struct writer *writer, const struct symbol_file *file
     jitdump_encode_debug_info(writer, now, symbol->avma, lines, LINES_PER_SYMBOL);
     jitdump_encode_load(writer, now,
                         &(struct jitdump_load){.pid = (uint32_t)file->pid,
-                                               .tid = (uint32_t)syscall(SYS_gettid),
+                                               .tid = thread_id(file->pid),
                                                .vma = symbol->avma,
                                                .code_avma = symbol->avma,
                                                .code_size = TRAMPOLINE_BYTES,
@@ -248,17 +280,16 @@ void symbol_file_add(struct symbol_file *file, const struct symbol *symbol)
         return;
     struct writer writer;
     writer_init(&writer, record, sizeof record);
-    off_t size = 0;
-    int result = check_descriptor(file, &size);
+    int result = check_descriptor(file);
     if (result == 0 && file->kind == SYMBOL_DUMP) {
         encode_records(&writer, file, symbol);
-        result = file->torn ? -EIO : append(file, &writer, size);
+        result = file->torn ? -EIO : append(file, &writer);
     } else if (result == 0) {
         if (file->torn)
             writer_u8(&writer, '\n');
         file->torn = false;
         encode_line(&writer, symbol);
-        result = append(file, &writer, size);
+        result = append(file, &writer);
     }
     if (result < 0) {
         file->lost++;

@@ -16,6 +16,7 @@ enum symbol_kind { SYMBOL_MAP, SYMBOL_DUMP, SYMBOL_KINDS };
 enum {
     /* Of a name or a file name. perf keeps the length of a name in 16 bits. */
     SYMBOL_MOST_NAME_BYTES = 60000,
+    SYMBOL_FILE_PATH_BYTES = 48,
 };
 
 struct symbol {
@@ -33,14 +34,19 @@ struct symbol_file {
     pid_t pid; /* of the process that the file is for */
     dev_t device;
     ino_t inode;
+    int flags;           /* of the descriptor: a combination that hardly anybody else uses */
+    uint64_t bytes;      /* written so far */
     uint64_t most_bytes; /* the limit on file sizes; beyond it the kernel sends a signal */
     void *marker;        /* a page of the dump, mapped for perf to see; or NULL */
     bool torn;           /* ends in half a record that could not be taken back */
     uint64_t written;    /* symbols */
     uint64_t lost;       /* symbols that could not be written */
     int last_error;      /* errno of the last loss */
-    char path[48];
+    char path[SYMBOL_FILE_PATH_BYTES];
 };
+
+/* Where the file of a process is. */
+void symbol_file_path(enum symbol_kind kind, pid_t pid, char ret_path[SYMBOL_FILE_PATH_BYTES]);
 
 /* Makes a new file for this process. An old one of the same name is removed, never written to,
  * unless `keep` says that it is this process's own: CPython's trampolines were on before ours.

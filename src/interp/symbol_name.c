@@ -5,12 +5,14 @@
  *
  *     py::first half of the qualified name…second half:first half of the file name…second half
  *
- * Characters are read one by one through the API. The few hundred nanoseconds that this takes are
- * spent once per function, beside a system call that takes longer. */
+ * Nearly all names are ASCII, and CPython keeps such strings as plain bytes behind the object: they
+ * are copied from there. Whether they really lie there is tried once, with a string of our own;
+ * where not, and for all other strings, characters are read one by one through the API. */
 #include "interp/symbol_name.h"
 
 #include "base/writer.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -47,10 +49,52 @@ static void write_character(struct writer *writer, uint32_t c)
     }
 }
 
+/* PyASCIIObject: the state is a byte with these bits when the text is compact ASCII. */
+enum { STATE_OFFSET = 32, STATE_COMPACT_ASCII = 0x60, FIRST_WITH_SHORT_HEADER = 12 };
+
+static const char *ascii_data(struct py_object *text)
+{
+    uint8_t state = *((const uint8_t *)text + STATE_OFFSET);
+    if ((state & STATE_COMPACT_ASCII) != STATE_COMPACT_ASCII)
+        return NULL;
+    return (const char *)text + (py.minor < FIRST_WITH_SHORT_HEADER ? 48 : 40);
+}
+
+/* Whether ascii_data tells the truth in this interpreter. */
+static bool can_read_ascii(void)
+{
+    enum { UNKNOWN, YES, NO };
+    static int answer = UNKNOWN;
+    if (answer == UNKNOWN) {
+        static const char ASCII[] = "pitviper looks";
+        struct py_object *ascii = py.unicode_from_string(ASCII);
+        struct py_object *other = py.unicode_from_string("vip\303\250re");
+        bool fits = ascii && other && !ascii_data(other) && ascii_data(ascii) &&
+                    memcmp(ascii_data(ascii), ASCII, sizeof ASCII) == 0;
+        py.err_clear();
+        py_release(ascii);
+        py_release(other);
+        answer = fits ? YES : NO;
+    }
+    return answer == YES;
+}
+
 static void write_range(struct writer *writer, struct py_object *text, ptrdiff_t from, ptrdiff_t to)
 {
-    for (ptrdiff_t i = from; i < to; i++)
-        write_character(writer, py.unicode_read(text, i));
+    const char *ascii = can_read_ascii() ? ascii_data(text) : NULL;
+    if (!ascii) {
+        for (ptrdiff_t i = from; i < to; i++)
+            write_character(writer, py.unicode_read(text, i));
+        return;
+    }
+    while (from < to) {
+        ptrdiff_t plain = from;
+        while (from < to && ascii[from] != '\n' && ascii[from] != '\r' && ascii[from] != '\0')
+            from++;
+        writer_bytes(writer, ascii + plain, (size_t)(from - plain));
+        if (from < to)
+            write_character(writer, (uint8_t)ascii[from++]);
+    }
 }
 
 static void write_text(struct writer *writer, struct py_object *text)
@@ -61,7 +105,8 @@ static void write_text(struct writer *writer, struct py_object *text)
         length = 0;
     }
     if (length <= MOST_CHARACTERS) {
-        write_range(writer, text, 0, length);
+        if (length)
+            write_range(writer, text, 0, length);
         return;
     }
     write_range(writer, text, 0, HALF_CHARACTERS);
