@@ -85,6 +85,27 @@ static bool preload(const struct command *self, const char *library)
     return false;
 }
 
+/* Leaves a list of the places where this program has files mapped, for the shared object: see
+ * interp/old_mappings.c. Without the list everything works, but for perf's memory. */
+static void note_mappings(void)
+{
+    CLEANUP(cleanup_fclose) FILE *maps = fopen("/proc/self/maps", "re");
+    char list[1024] = "", line[PATH_MAX + 128];
+    size_t length = 0;
+    unsigned long start, end;
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (!strchr(line, '/') || sscanf(line, "%lx-%lx", &start, &end) != 2)
+            continue;
+        int added = snprintf(list + length, sizeof list - length, "%s%lx-%lx", length ? "," : "",
+                             start, end);
+        if (added < 0 || (size_t)added >= sizeof list - length)
+            break;
+        length += (size_t)added;
+    }
+    list[length] = '\0';
+    setenv("PITVIPER_MAPPINGS", list, 1);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct options options;
@@ -110,6 +131,7 @@ static int run(const struct command *self, int argc, char **argv)
         command_error(self, "out of memory");
         return STATUS_FAILED;
     }
+    note_mappings();
     execvp(command[0], command);
     int error = errno;
     command_error(self, "cannot run '%s': %s", command[0], strerror(error));

@@ -11,6 +11,7 @@
  * once.
  *
  * When libpython is loaded later (programs that embed Python as a plug-in), it is not seen. */
+#include "interp/old_mappings.h"
 #include "interp/pyapi.h"
 #include "interp/startup.h"
 
@@ -57,6 +58,7 @@ static int on_audit_event(const char *event, struct py_object *arguments, void *
 
 __attribute__((constructor)) static void on_load(void)
 {
+    old_mappings_cover();
     const char *wish = getenv("PITVIPER");
     if (!wish || !*wish || strcmp(wish, "0") == 0)
         return;
