@@ -19,15 +19,15 @@ __all__ = [
     "status",
 ]
 
-# Up to 3.12 the start-up hook (pitviper.pth) puts stand-ins into sys; the first call of one imports this
-# package. What they stand for, sys._pitviper, comes back before the real functions take their place.
-if getattr(sys, "_pitviper", ()) is None:
-    for _name in __all__[:3]:
+# Up to 3.12 the start-up hook (pitviper.pth) puts stand-ins into sys that import this package when
+# they are called and then call what has taken their place. What they stand for, if anything, is the
+# default of their argument _o; it comes back first.
+for _name in __all__[:3]:
+    _defaults = getattr(getattr(sys, _name, None), "__kwdefaults__", None) or {}
+    if _defaults.get("_o"):
+        setattr(sys, _name, _defaults["_o"])
+    elif "_o" in _defaults:
         delattr(sys, _name)
-elif getattr(sys, "_pitviper", ()):
-    sys.activate_stack_trampoline = sys._pitviper
-if hasattr(sys, "_pitviper"):
-    sys._pitviper = ()
 
 try:
     from ._pitviper import (

@@ -45,7 +45,9 @@ def status():
 
 
 def _install_sys_functions():
-    pass
+    if sys.version_info < (3, 12):
+        for function in activate_stack_trampoline, deactivate_stack_trampoline, is_stack_trampoline_active:
+            setattr(sys, function.__name__, function)
 
 
 def _startup():

@@ -43,7 +43,7 @@ int options_next(struct options *options)
     struct option long_options[OPTIONS_MOST + 2] = {{0}};
     /* getopt stops at the first argument that is no option when the letters start with a plus. */
     char letters[3 * OPTIONS_MOST + 5] = "";
-    strcpy(letters, options->command->options_first ? "+:h" : ":h");
+    snprintf(letters, sizeof letters, "%s", options->command->options_first ? "+:h" : ":h");
     size_t count = 0, used = strlen(letters);
     for (const struct option_spec *spec = options->command->options; spec->name; spec++) {
         int has_argument = spec->argument ? required_argument : no_argument;

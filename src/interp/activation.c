@@ -107,10 +107,9 @@ static bool fail(int result, enum symbol_kind kind)
     symbol_file_path(kind, getpid(), path);
     struct py_object *details = py.build("(iss)", -result, strerror(-result), path);
     struct py_object *error = details ? py.call(type, details) : NULL;
-    if (error) {
-        py.incref(type);
-        py.err_restore(type, error, NULL); /* takes both references */
-    }
+    if (error)
+        py.err_set_object(type, error);
+    py_release(error);
     py_release(details);
     return false;
 }
@@ -132,6 +131,11 @@ bool activation_activate(enum symbol_kind kind)
         return false;
     if (is_new)
         watch_python_fork();
+    if (registration_ready(interpreter) < 0) {
+        py.err_set_string(*py.exc_value_error, "perf trampoline not available: the system gives "
+                                               "this process no executable memory");
+        return false;
+    }
     bool replaces_builtin = builtin_is_active(interpreter);
     int result = registration_open(kind, replaces_builtin && kind == SYMBOL_MAP);
     if (result < 0)

@@ -84,13 +84,22 @@ static int add_chunk(struct code_arena *arena)
     return 0;
 }
 
+static bool has_room(const struct code_arena *arena)
+{
+    return arena->chunks && arena->chunks->used < arena->chunks->count;
+}
+
+int code_arena_ready(struct code_arena *arena)
+{
+    arena->refused = !has_room(arena) && add_chunk(arena) < 0;
+    return arena->refused ? -ENOMEM : 0;
+}
+
 int code_arena_take(struct code_arena *arena, struct py_object *code,
                     trampoline_function **ret_trampoline)
 {
-    if (!arena->chunks || arena->chunks->used == arena->chunks->count) {
-        if (add_chunk(arena) < 0)
-            return -ENOMEM;
-    }
+    if (!has_room(arena) && (arena->refused || code_arena_ready(arena) < 0))
+        return -ENOMEM;
     struct code_arena_chunk *chunk = arena->chunks;
     size_t slot = chunk->used++;
     chunk->owners[slot] = (code_arena_owner)code;

@@ -7,6 +7,7 @@
 #include "interp/pyapi.h"
 #include "interp/trampoline.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +31,12 @@ struct code_arena_chunk;
 /* A zeroed one is empty. Trampolines are never taken back and never moved. */
 struct code_arena {
     struct code_arena_chunk *chunks; /* the one in use first */
+    bool refused; /* the system gave no executable memory: not asked again until code_arena_ready */
 };
+
+/* Makes sure that there is room for a trampoline. 0, or -ENOMEM where the system does not give
+ * executable memory (or none at all). */
+int code_arena_ready(struct code_arena *arena);
 
 /* A trampoline for a code object. 0, or -ENOMEM. */
 int code_arena_take(struct code_arena *arena, struct py_object *code,

@@ -19,6 +19,8 @@ struct layout {
     bool thread_frame_in_cframe; /* thread_frame is the offset of a _PyCFrame pointer ... */
     uint8_t cframe_frame;        /* ... and this is the frame's offset in it */
     uint16_t thread_c_recursion; /* int, C calls left; 0: this version does not count them */
+    uint16_t thread_py_left;     /* int; with thread_c_recursion: Python calls left ... */
+    uint16_t thread_py_limit;    /* ... of so many */
 
     uint16_t frame_code;     /* the code object, with tag bits on 3.14 and later */
     uint16_t frame_previous; /* the caller's frame */
@@ -69,6 +71,8 @@ static const struct layout LAYOUT_3_12 = {
     .thread_frame_in_cframe = true,
     .cframe_frame = 0,
     .thread_c_recursion = 36,
+    .thread_py_left = 28,
+    .thread_py_limit = 32,
     .frame_code = 0,
     .frame_previous = 8,
     .code_firstlineno = 68,
@@ -81,6 +85,8 @@ static const struct layout LAYOUT_3_13 = {
     .thread_interpreter = 16,
     .thread_frame = 72,
     .thread_c_recursion = 52,
+    .thread_py_left = 44,
+    .thread_py_limit = 48,
     .frame_code = 0,
     .frame_previous = 8,
     .frame_locals = 72,

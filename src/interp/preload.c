@@ -23,6 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
+struct py_object *pitviper_shared_init(void); /* of module.c */
+
 static bool done;
 static const char *obstacle; /* why this Python is not supported */
 static int (*is_initialized)(void);
@@ -56,8 +58,17 @@ static int on_audit_event(const char *event, struct py_object *arguments, void *
     return 0;
 }
 
+/* Whether this copy of the object is the preloaded one. The package brings another, which Python
+ * loads for itself alone; that one is not what the linker finds under this name. */
+static bool is_preloaded(void)
+{
+    return dlsym(RTLD_DEFAULT, "pitviper_shared_init") == (void *)pitviper_shared_init;
+}
+
 __attribute__((constructor)) static void on_load(void)
 {
+    if (!is_preloaded())
+        return;
     old_mappings_cover();
     const char *wish = getenv("PITVIPER");
     if (!wish || !*wish || strcmp(wish, "0") == 0)

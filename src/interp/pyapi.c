@@ -43,6 +43,7 @@ static const struct symbol SYMBOLS[] = {
     SYMBOL(err_fetch, "PyErr_Fetch"),
     SYMBOL(err_restore, "PyErr_Restore"),
     SYMBOL(err_clear, "PyErr_Clear"),
+    SYMBOL(err_set_object, "PyErr_SetObject"),
     SYMBOL(err_set_string, "PyErr_SetString"),
     SYMBOL(err_format, "PyErr_Format"),
     SYMBOL(interpreter_get, "PyInterpreterState_Get"),

@@ -44,6 +44,7 @@ struct pyapi {
     void (*err_fetch)(struct py_object **, struct py_object **, struct py_object **);
     void (*err_restore)(struct py_object *, struct py_object *, struct py_object *);
     void (*err_clear)(void);
+    void (*err_set_object)(struct py_object *, struct py_object *);
     void (*err_set_string)(struct py_object *, const char *);
     struct py_object *(*err_format)(struct py_object *, const char *, ...);
 

@@ -33,6 +33,12 @@
 
 enum { MOST_FRAMES_AFTER_FORK = 100000 };
 
+/* What pthread_atfork stands for in glibc. Weak, because a preloaded object must not keep a program
+ * of another C library (musl) from starting; there is no Python that we support in those. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *object) __attribute__((weak));
+extern void *__dso_handle;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct symbol_file files[SYMBOL_KINDS];
 static bool after_fork;
@@ -111,13 +117,21 @@ static int open_locked(enum symbol_kind kind, bool keep)
 {
     static bool watches_fork;
     struct symbol_file *file = &files[kind];
-    if (!watches_fork)
-        watches_fork = pthread_atfork(before_fork, in_parent, in_child) == 0;
+    if (!watches_fork && __register_atfork)
+        watches_fork = __register_atfork(before_fork, in_parent, in_child, &__dso_handle) == 0;
     if (file->open && file->pid == getpid() && symbol_file_is_in_place(file))
         return 0;
     symbol_file_close(file);
     expire_all(named_bit(kind));
     return symbol_file_open(file, kind, keep);
+}
+
+int registration_ready(struct interpreter *interpreter)
+{
+    registration_lock();
+    int result = code_arena_ready(&interpreter->arena);
+    registration_unlock();
+    return result;
 }
 
 int registration_open(enum symbol_kind kind, bool keep)
@@ -151,22 +165,38 @@ static trampoline_function *find_or_take(struct interpreter *interpreter, struct
         if (code_arena_take(&interpreter->arena, code, &trampoline) == 0)
             owner = code_arena_find(*(void **)&trampoline);
     }
-    if (trampoline)
+    if (trampoline && owner)
         name_trampoline(interpreter->kind, trampoline, owner);
     registration_unlock();
     return trampoline;
 }
 
-static void set_value(struct interpreter *interpreter, struct py_object *code,
+/* Nobody owns the trampoline any more; it stays unused. */
+static void give_up(trampoline_function *trampoline)
+{
+    registration_lock();
+    code_arena_owner *owner = code_arena_find(*(void **)&trampoline);
+    if (owner)
+        *owner = 0;
+    registration_unlock();
+}
+
+/* Notes the trampoline in the code object. False when there was no memory for that: then we would
+ * not hear of its end either. */
+static bool set_value(struct interpreter *interpreter, struct py_object *code,
                       trampoline_function *trampoline)
 {
     uintptr_t tags = class_calls_concern(code) ? STALE | NAMED_INIT : 0;
     void *new_value = (void *)((uintptr_t)trampoline | tags);
     void **value = layout_extra(interpreter_layout, code, interpreter->index);
-    if (value)
+    if (value) {
         *value = new_value;
-    else if (py.set_extra(code, interpreter->index, new_value) < 0)
-        py.err_clear();
+        return true;
+    }
+    if (py.set_extra(code, interpreter->index, new_value) == 0)
+        return true;
+    py.err_clear();
+    return false;
 }
 
 trampoline_function *registration_of_init(struct interpreter *interpreter, struct py_object *code)
@@ -189,8 +219,10 @@ trampoline_function *registration_of(struct interpreter *interpreter, struct py_
         py.err_fetch(&type, &exception, &traceback);
     trampoline_function *trampoline =
         find_or_take(interpreter, code, value ? (uintptr_t)*value : 0);
-    if (trampoline)
-        set_value(interpreter, code, trampoline);
+    if (trampoline && !set_value(interpreter, code, trampoline)) {
+        give_up(trampoline);
+        trampoline = NULL;
+    }
     if (has_exception)
         py.err_restore(type, exception, traceback);
     return trampoline;
@@ -253,13 +285,8 @@ void registration_forget(struct interpreter *interpreter)
 
 void registration_on_code_end(void *value)
 {
-    if (!value)
-        return;
-    registration_lock();
-    code_arena_owner *owner = code_arena_find((void *)((uintptr_t)value & ~TAGS));
-    if (owner)
-        *owner = 0;
-    registration_unlock();
+    if (value)
+        give_up((trampoline_function *)((uintptr_t)value & ~TAGS));
 }
 
 const struct symbol_file *registration_file(enum symbol_kind kind)

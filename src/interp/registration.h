@@ -13,6 +13,9 @@
 void registration_lock(void);
 void registration_unlock(void);
 
+/* Makes sure that trampolines can be made. 0, or -ENOMEM where no executable memory is given. */
+int registration_ready(struct interpreter *interpreter);
+
 /* Makes sure that the file of that kind exists for this process. `keep`: see symbol_file_open.
  * 0 or negative errno. Needs the GIL. */
 int registration_open(enum symbol_kind kind, bool keep);

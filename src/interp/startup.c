@@ -31,6 +31,10 @@ static void complain(const char *message, const char *value)
     int length = snprintf(line, sizeof line, "pitviper: %s%s\n", message, value);
     if (length > 0) {
         size_t bytes = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+        for (size_t i = 0; i < bytes; i++) {
+            if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+                line[i] = '?'; /* a value may hold anything, but this is one line */
+        }
         line[bytes - 1] = '\n';
         if (write(STDERR_FILENO, line, bytes) < 0)
             return; /* nobody is left to tell */
@@ -66,7 +70,7 @@ static enum wish wish_of_options(void)
     return WISH_NOTHING;
 }
 
-/* A whole number other than 0, and nothing else. */
+/* A whole number other than 0 that an int can hold, and nothing else. */
 static bool is_set(const char *name)
 {
     const char *text = getenv(name);
@@ -75,7 +79,7 @@ static bool is_set(const char *name)
     char *end;
     errno = 0;
     long number = strtol(text, &end, 10);
-    return *end == '\0' && errno == 0 && number != 0;
+    return *end == '\0' && errno == 0 && number != 0 && number == (int)number;
 }
 
 static bool environment_is_ignored(void)

@@ -8,6 +8,8 @@
  * - A write that stops half-way is taken back by ftruncate. When even that fails, a map goes on
  * with a newline first; a dump is not written to any more, since nothing behind half a record could
  * be read.
+ * - A disk that is full already is noticed when the file is opened, by asking for room; one that
+ *   becomes full later costs names, which are counted.
  * - The file is always new: what lies there under its name, a link perhaps, is removed, and
  *   O_EXCL | O_NOFOLLOW makes sure of it. Mode 0600: names and paths are nobody else's business.
  * - Before each write we make sure that the descriptor is still ours. Programs that become daemons
@@ -60,10 +62,25 @@ static int open_flags(enum symbol_kind kind)
     return access | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC | O_NOCTTY;
 }
 
+/* fcntl, whose name in glibc (fcntl64) other C libraries do not know: see registration.c. */
+static int control(int fd, int command, int argument)
+{
+    return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+/* Whether there is room for a first record: asks for it without writing anything. */
+static int check_room(int fd)
+{
+    enum { KEEP_SIZE = 1, FIRST_BYTES = 4096 };
+    if (syscall(SYS_fallocate, fd, KEEP_SIZE, (off_t)0, (off_t)FIRST_BYTES) == 0)
+        return 0;
+    return errno == ENOSPC || errno == EDQUOT ? -errno : 0;
+}
+
 /* The same file under a higher number, where there is one. */
 static int move_up(int fd)
 {
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    int high = control(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
     if (high < 0)
         return fd;
     close(fd);
@@ -157,10 +174,12 @@ int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
     if (fd < 0)
         return fd;
     file->fd = move_up(fd);
-    file->flags = fcntl(file->fd, F_GETFL);
+    file->flags = control(file->fd, F_GETFL, 0);
     struct stat status;
     int result = fstat(file->fd, &status) < 0 ? -errno : 0;
     file->bytes = result == 0 ? (uint64_t)status.st_size : 0;
+    if (result == 0)
+        result = check_room(file->fd);
     if (result == 0 && kind == SYMBOL_DUMP)
         result = write_header(file);
     if (result < 0) {
@@ -201,7 +220,7 @@ bool symbol_file_is_in_place(const struct symbol_file *file)
 /* Makes sure that the descriptor is the file. 0 or negative errno. */
 static int check_descriptor(struct symbol_file *file)
 {
-    if (fcntl(file->fd, F_GETFL) == file->flags)
+    if (control(file->fd, F_GETFL, 0) == file->flags)
         return 0;
     int fd = open(file->path, open_flags(file->kind));
     if (fd < 0)
@@ -218,7 +237,7 @@ static int check_descriptor(struct symbol_file *file)
 /* The calling thread's number: asked for once per thread and process. */
 static uint32_t thread_id(pid_t pid)
 {
-    static __thread struct {
+    static __thread __attribute__((tls_model("initial-exec"))) struct {
         pid_t pid;
         uint32_t tid;
     } mine;

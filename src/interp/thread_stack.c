@@ -3,7 +3,10 @@
  *
  * The reserve must hold everything that runs between two checks: the evaluator, a C function that
  * calls back, and the making of the exception. A quarter of a megabyte is plenty for the usual 8
- * MB; threads with small stacks keep a quarter of theirs. */
+ * MB; threads with small stacks keep a quarter of theirs.
+ *
+ * Thread-local data is of the initial-exec model: quick, and without the call of __tls_get_addr
+ * that would tie the object to glibc's loader. */
 #include "interp/thread_stack.h"
 
 #include <pthread.h>
@@ -11,15 +14,18 @@
 
 enum { MOST_RESERVE_BYTES = 256 << 10 };
 
-static __thread struct {
+static __thread __attribute__((tls_model("initial-exec"))) struct {
     bool known;
     struct thread_stack stack;
 } mine;
 
 struct thread_stack thread_stack_of_caller(void)
 {
-    if (mine.known)
-        return mine.stack;
+    return mine.known ? mine.stack : thread_stack_ask();
+}
+
+struct thread_stack thread_stack_ask(void)
+{
     pthread_attr_t attributes;
     void *low = NULL;
     size_t bytes = 0;

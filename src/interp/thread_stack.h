@@ -15,4 +15,7 @@ struct thread_stack {
 /* Asks the system once per thread. */
 struct thread_stack thread_stack_of_caller(void);
 
+/* Asks again: the main thread's stack may grow further once the program has raised its limit. */
+struct thread_stack thread_stack_ask(void);
+
 #endif

@@ -53,7 +53,9 @@ def jitdump_of(pid):
 def remove(pid):
     """Removes what a process left in /tmp, and what `perf inject` made of it."""
     for path in [perf_map_of(pid), jitdump_of(pid), *glob.glob(f"/tmp/jitted-{pid}-*.so")]:
-        if os.path.exists(path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.rmdir(path)
+        elif os.path.lexists(path):
             os.unlink(path)
 
 
@@ -70,7 +72,7 @@ def written_by(file_of, *command):
 
 def read_perf_map(data):
     entries = []
-    for line in data.decode().splitlines():
+    for line in data.decode().split("\n")[:-1]:  # str.splitlines() knows more line ends
         start, size, name = line.split(" ", 2)
         entries.append(Entry(int(start, 16), int(size, 16), name))
     return entries

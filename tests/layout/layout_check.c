@@ -93,6 +93,8 @@ static void check_thread(const struct layout *layout)
           PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030d0000);
 #if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
     CHECK(thread_c_recursion, PyThreadState, c_recursion_remaining);
+    CHECK(thread_py_left, PyThreadState, py_recursion_remaining);
+    CHECK(thread_py_limit, PyThreadState, py_recursion_limit);
 #else
     check("thread_c_recursion", layout->thread_c_recursion, 0);
 #endif
