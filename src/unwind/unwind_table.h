@@ -20,8 +20,7 @@
 #include <stdint.h>
 
 enum {
-    UNWIND_SAVED_MOST =
-        12, /* registers kept across calls: 6 on x86-64, 12 on aarch64 (x19 to x30) */
+    UNWIND_SAVED_MOST = 12, /* registers kept across calls: 6 on x86-64, 11 on aarch64 */
 };
 
 /* How the canonical frame address (the value of the stack pointer in the caller) is found. */
@@ -29,7 +28,7 @@ enum unwind_cfa {
     UNWIND_CFA_NONE,     /* not known: what the file says can't be followed */
     UNWIND_CFA_REGISTER, /* register + offset */
     UNWIND_CFA_MEMORY,   /* the word at register + offset, + added */
-    UNWIND_CFA_PLT,      /* sp + 8, and 8 more in the second half of a 16-byte entry: .plt */
+    UNWIND_CFA_PLT,      /* register + offset, and 8 more from byte `added` of a 16-byte entry on */
 };
 
 /* Where a register of the caller is. */
@@ -45,21 +44,20 @@ enum unwind_place_kind {
 struct unwind_place {
     int32_t offset;
     uint8_t kind;   /* enum unwind_place_kind */
-    uint8_t number; /* of the register, for UNWIND_AT and UNWIND_IS */
+    uint8_t number; /* of the register that UNWIND_AT and UNWIND_IS start from */
+    uint8_t target; /* the register that is found there; 0 for the return address */
+    uint8_t unused; /* 0: rules are compared as bytes */
 };
 
 struct unwind_rule {
     int32_t cfa_offset;
-    int32_t cfa_added;  /* UNWIND_CFA_MEMORY */
+    int32_t cfa_added;  /* UNWIND_CFA_MEMORY, UNWIND_CFA_PLT */
     uint8_t cfa;        /* enum unwind_cfa */
     uint8_t cfa_number; /* of the register */
-    bool is_signal;     /* a signal frame: its caller was interrupted, not calling */
+    uint8_t is_signal;  /* 1: a signal frame; its caller was interrupted, not calling */
     uint8_t place_count;
     struct unwind_place return_address;
-    struct {
-        uint8_t number; /* of the register; those not listed are UNWIND_SAME */
-        struct unwind_place place;
-    } places[UNWIND_SAVED_MOST];
+    struct unwind_place places[UNWIND_SAVED_MOST]; /* of those registers that are not UNWIND_SAME */
 };
 
 #define UNWIND_NO_RULE UINT16_MAX
