@@ -170,7 +170,8 @@ struct profile_event {
     uint32_t name; /* string: "cpu-clock:u", … */
     uint32_t type; /* PERF_TYPE_… */
     uint64_t config;
-    uint64_t frequency_hz; /* 0: by period */
+    uint64_t frequency_hz; /* 0: by period … */
+    uint64_t period;       /* … of this; 0: by frequency */
     uint64_t sample_type;  /* PERF_SAMPLE_… */
     uint64_t samples;      /* how many there are of it */
     uint64_t periods;      /* their sum: perf's "Event count (approx.)" */
