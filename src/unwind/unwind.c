@@ -32,7 +32,7 @@
 enum {
     CACHE_BITS = 13,
     /* No stack is larger: farther away there is no stack that was cut off, but garbage. */
-    MOST_STACK_BYTES = 1 << 30,
+    MOST_STACK_BYTES = 1 << 26,
 };
 
 /* An address may have a rule, or not be code at all (NULL). Address 0 is never asked for. */
@@ -113,13 +113,24 @@ bool unwind_cpu_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *v
     return has_pc && ret_cpu->known & 1u << machine->sp;
 }
 
+/* The kernel's side of returning from a signal handler has an address of its own: behind the system
+ * call that never returns, which is behind the end of what libc describes. */
+static const struct unwind_rule *rule_of_sigreturn(const struct unwind_table *table, uint64_t svma)
+{
+    const struct unwind_rule *rule = unwind_table_find(table, svma - 1);
+    return rule && rule->is_signal ? rule : NULL;
+}
+
 static const struct unwind_rule *ask_for_rule(struct unwinder *unwinder, uint64_t avma)
 {
     struct unwind_code code = {0};
+    const struct unwind_rule *rule = NULL;
     if (!unwinder->finder.find(unwinder->finder.context, avma, &code))
         return NULL;
-    const struct unwind_rule *rule =
-        code.table ? unwind_table_find(code.table, avma - code.bias) : NULL;
+    if (code.table)
+        rule = unwind_table_find(code.table, avma - code.bias);
+    if (code.table && !rule)
+        rule = rule_of_sigreturn(code.table, avma - code.bias);
     return rule ? rule : &unwinder->machine->frame_pointer_rule;
 }
 
@@ -145,8 +156,8 @@ static bool read_word(const struct unwind_sample *sample, uint64_t avma, uint64_
 /* Why a word that is needed is not in the copy. */
 static enum step missing_word(const struct unwind_sample *sample, uint64_t avma)
 {
-    uint64_t offset = avma - sample->stack_avma;
-    return avma >= sample->stack_avma && offset < MOST_STACK_BYTES ? STEP_TRUNCATED : STEP_BROKEN;
+    bool is_behind = avma >= sample->stack_avma && avma - sample->stack_avma < MOST_STACK_BYTES;
+    return is_behind && !sample->is_whole ? STEP_TRUNCATED : STEP_BROKEN;
 }
 
 static bool is_known(const struct unwind_cpu *cpu, uint8_t number)

@@ -28,6 +28,7 @@ struct unwind_sample {
     const uint8_t *stack; /* copy of the memory from `stack_avma` on; borrowed */
     uint64_t stack_avma;  /* the stack pointer at the time of the sample */
     size_t stack_bytes;   /* how many of them are valid (perf's dyn_size) */
+    bool is_whole;        /* the copy reaches the end of the stack: nothing can be behind it */
 };
 
 /* What the caller knows of an address. */

@@ -3,6 +3,7 @@ from ..builds import BUILD, CHECKOUT, built
 
 MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
 FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
+JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 
 
 def jit_spin():
