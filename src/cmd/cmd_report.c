@@ -325,9 +325,8 @@ const struct command cmd_report = {
             {"json", 'j', NULL, "the page as JSON, for scripts"},
             {"stdio", OPTION_STDIO, NULL, "perf's table"},
             {"show-nr-samples", 'n', NULL, "a column with the number of samples"},
-            {"call-graph", 'g', "[TYPE,MIN,ORDER]",
-             "call chains: graph, fractal, flat, folded or none; from MIN percent on (0.5);\n"
-             "                           caller or callee first"},
+            {"call-graph", 'g', "[HOW]",
+             "call chains, such as graph,0.5,caller; none: without; see pitviper-report(1)"},
             {"children", OPTION_CHILDREN, NULL,
              "rows for callers, with what they called (default)"},
             {"no-children", OPTION_NO_CHILDREN, NULL, "rows for sampled functions only"},

@@ -32,6 +32,7 @@ struct builder {
     struct stack_facts *facts; /* per stack */
     uint32_t *function_of;     /* per function of the profile: index of summary.functions */
     uint32_t *seen;            /* per summary function: the stack that counted it last */
+    bool has_python;           /* there are stacks with Python functions */
     uint32_t *place_of;        /* per kind, and behind these per module: index of places + 1 */
 };
 
@@ -72,6 +73,7 @@ static void learn_stacks(struct builder *builder)
         const struct stack_facts *caller = &builder->facts[profile->stacks.items[i].parent];
         facts->is_python = builder->function_of[number] != NO_FUNCTION;
         facts->innermost = facts->is_python ? builder->function_of[number] : caller->innermost;
+        builder->has_python |= facts->is_python;
         facts->in_gc = !facts->is_python &&
                        (caller->in_gc || profile->functions.items[number].role == PROFILE_ROLE_GC);
     }
@@ -81,8 +83,8 @@ static enum summary_place_kind kind_of(const struct builder *builder,
                                        const struct profile_sample *sample, uint32_t module)
 {
     const struct stack_facts *facts = &builder->facts[sample->stack];
-    if (facts->innermost == NO_FUNCTION)
-        return SUMMARY_OUTSIDE;
+    if (facts->innermost == NO_FUNCTION && builder->has_python)
+        return SUMMARY_OUTSIDE; /* without any Python function there is no outside */
     if (facts->in_gc)
         return SUMMARY_GC;
     switch (builder->summary->profile->modules.items[module].kind) {
