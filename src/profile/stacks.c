@@ -31,6 +31,7 @@ void stacks_done(struct stacks *stacks)
     pairmap_done(&stacks->by_chain);
     vector_done(&stacks->results);
     vector_done(&stacks->frames);
+    vector_done(&stacks->path);
 }
 
 struct hash {
@@ -125,11 +126,18 @@ static int add_frames(struct stacks *stacks, uint32_t parent, uint32_t innermost
 
 static int add_tree(struct stacks *stacks, uint32_t *ret_stack)
 {
+    size_t count = stacks->frames.count, known = 0;
     *ret_stack = PROFILE_ROOT;
-    for (size_t i = stacks->frames.count; i-- > 0;) {
-        int error = add_frames(stacks, *ret_stack, stacks->frames.items[i], ret_stack);
-        if (error < 0)
-            return error;
+    while (known < count && known < stacks->path.count &&
+           stacks->path.items[known].frame == stacks->frames.items[count - 1 - known])
+        *ret_stack = stacks->path.items[known++].stack;
+    stacks->path.count = known;
+    for (size_t i = count - known; i-- > 0;) {
+        struct stacks_step step = {.frame = stacks->frames.items[i]};
+        int error = add_frames(stacks, *ret_stack, step.frame, &step.stack);
+        if (error < 0 || vector_push(&stacks->path, step) < 0)
+            return -ENOMEM;
+        *ret_stack = step.stack;
     }
     return 0;
 }

@@ -11,6 +11,11 @@ struct stacks_result {
     uint8_t end;   /* enum profile_stack_end */
 };
 
+struct stacks_step {
+    uint32_t frame; /* as resolved: the innermost where functions are inlined */
+    uint32_t stack;
+};
+
 struct stacks {
     struct profile *profile;   /* borrowed: has the table */
     struct resolver *resolver; /* borrowed */
@@ -19,6 +24,9 @@ struct stacks {
     struct pairmap by_chain;              /* hash of a chain -> result */
     VECTOR(struct stacks_result) results; /* of all different chains */
     VECTOR(uint32_t) frames;              /* of the chain at hand, innermost first */
+
+    /* The chain entered last, outermost first: the next one mostly starts with the same frames. */
+    VECTOR(struct stacks_step) path;
 };
 
 /* A chain as recorded. */
