@@ -119,7 +119,8 @@ class Recording:
         return Recording(self.perf, injected)
 
     def pids(self):
-        return {int(pid) for pid in self.perf.run("script", "-i", self.data, "-F", "pid").split()}
+        return {int(pid) for pid in
+                self.perf.run("script", "-i", self.data, "-G", "-F", "pid").split()}
 
     def report(self, *options):
         """What `perf report --stdio` prints."""

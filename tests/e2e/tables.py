@@ -8,16 +8,19 @@ nothing else:
 
   addresses  A function without a name in a module is an offset in the module for us. perf prints
              the address in that process for callers and the offset for sampled functions. Both
-             become ADDRESS, one row per module; what such rows have in common is their self time.
-  plt        perf 6.1 lacks the names of some PLT entries ("@plt"). All become PLT, likewise.
+             become UNNAMED, one row per module; what such rows have in common is their self time.
+  plt        perf 6.1 lacks the names of some PLT entries ("@plt") and does not see others as such.
+             All become UNNAMED, likewise.
 """
 import re
 from collections import Counter
 from typing import Dict, NamedTuple, Tuple
 
-ADDRESS, PLT = "(address)", "(plt)"
+UNNAMED = "(unnamed)"
+
+# Where a stack ends in a return address of 0, perf 6.1 adds a frame 1 below it in dwarf mode.
+BELOW_ZERO = "0xffffffffffffffff"
 NUMBERS = {"Children", "Self", "Overhead", "Samples"}
-MERGED = {ADDRESS, PLT}
 
 
 class Row(NamedTuple):
@@ -37,21 +40,21 @@ def key_of(cells):
     symbol = re.sub(r"^\[.\] ", "", cells.get("Symbol", ""))
     module = cells.get("Shared Object", "")
     if re.fullmatch(r"(0x)?[0-9a-f]{16}", symbol) and module != "[unknown]":
-        symbol = ADDRESS
+        symbol = UNNAMED
     elif symbol.endswith("@plt"):
-        symbol = PLT
+        symbol = UNNAMED
     return cells.get("Command", ""), module, symbol
 
 
 def add(rows, key, row):
     old = rows.get(key)
-    if old and key[2] not in MERGED:
+    if old and key[2] != UNNAMED:
         # Functions of one name in one module: static ones of several files.
         row = Row(old.children + row.children, old.self + row.self, old.samples + row.samples,
                   old.tree + row.tree)
     elif old:
         row = Row(0, old.self + row.self, old.samples + row.samples, Counter())
-    elif key[2] in MERGED:
+    elif key[2] == UNNAMED:
         row = Row(0, row.self, row.samples, Counter())
     rows[key] = row
 
@@ -75,7 +78,7 @@ def read_table(text) -> Dict[Tuple[str, str, str], Row]:
             add(rows, key, Row(children, own, int(cells["Samples"]), Counter()))
         elif key and line.strip() and not line.startswith("#"):
             words = re.sub(r"^[| -]+", "", line)
-            if words and key[2] not in MERGED:
+            if words and key[2] != UNNAMED:
                 rows[key].tree[re.sub(r"\S*@plt$", "@plt", words)] += 1
     return rows
 
@@ -88,8 +91,8 @@ def differences(ours, theirs, tolerance=0.01):
             yield f"only {'theirs' if b else 'ours'}: {key} {b or a}"
         elif a.samples != b.samples:
             yield f"samples: {key} {a.samples} != {b.samples}"
-        elif key[2] not in MERGED and (abs(a.self - b.self) > tolerance + 1e-9
+        elif key[2] != UNNAMED and (abs(a.self - b.self) > tolerance + 1e-9
                                        or abs(a.children - b.children) > tolerance + 1e-9):
             yield f"percent: {key} {a.children, a.self} != {b.children, b.self}"
-        elif key[2] not in MERGED and a.tree != b.tree:
+        elif key[2] != UNNAMED and a.tree != b.tree:
             yield f"tree: {key} ours only {a.tree - b.tree}, theirs only {b.tree - a.tree}"
