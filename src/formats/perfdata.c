@@ -46,6 +46,7 @@ struct perfdata_reader {
     struct perfdata_block *borrowed; /* of the record that was returned last */
     struct perfdata_stats stats;
     struct damage damage;
+    uint64_t newest_ns; /* of the records returned */
     bool is_at_end;
     bool is_out_of_memory;
 };
@@ -331,6 +332,7 @@ void perfdata_rewind(struct perfdata_reader *reader)
         reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
     reader->stats = (struct perfdata_stats){0};
     reader->damage = reader->header_damage;
+    reader->newest_ns = 0;
     reader->is_at_end = reader->is_out_of_memory = false;
 }
 
@@ -363,6 +365,10 @@ static bool hand_out(struct perfdata_reader *reader, const uint8_t *record,
     if (result == 1) {
         ret_record->offset = offset_of(reader, record, block);
         ret_record->lasting = bytes == record && !block;
+        if (ret_record->time_ns > reader->newest_ns)
+            reader->newest_ns = ret_record->time_ns;
+        else if (ret_record->time_ns && ret_record->time_ns < reader->newest_ns)
+            reader->stats.unordered++;
         return true;
     }
     if (result == -EBADMSG)
@@ -418,16 +424,13 @@ int perfdata_next(struct perfdata_reader *reader, struct perfdata_record *ret_re
     reader->borrowed = NULL;
     while (!reader->is_out_of_memory) {
         struct perfdata_queued item;
-        bool is_late;
-        int result = 0;
-        if (perfdata_order_pop(&reader->order, &item, &is_late)) {
-            reader->stats.unordered += is_late;
+        int result;
+        if (perfdata_order_pop(&reader->order, &item))
             result = hand_out(reader, item.record, item.block, ret_record);
-        } else if (reader->is_at_end) {
+        else if (reader->is_at_end)
             return 0;
-        } else {
+        else
             result = read_more(reader, ret_record);
-        }
         if (result == 1)
             return 1;
         reader->is_out_of_memory = result < 0;
