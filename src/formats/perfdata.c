@@ -34,6 +34,7 @@ struct perfdata_reader {
     struct perfdata_facts facts;
     struct perfdata_extent extent;
     struct damage header_damage; /* found by perfdata_open */
+    bool starts_unaligned;       /* what every pass begins with, see struct perfdata_judge */
     size_t facts_end;            /* records in the file before this have been taken into `facts` */
 
     /* The state of a pass. */
@@ -254,6 +255,7 @@ static int open_data(struct perfdata_reader *reader, const char *source, const c
         return -ENOMEM;
     reader->facts.info.source = copy;
     reader->facts.info.bytes = reader->length;
+    reader->starts_unaligned = reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
     perfdata_rewind(reader);
     if (!reader->facts.info.is_pipe_mode)
         return 0;
@@ -328,8 +330,7 @@ void perfdata_rewind(struct perfdata_reader *reader)
     if (!checked_mul(reader->length, SEARCH_FACTOR, &reader->judge.search_bytes_left))
         reader->judge.search_bytes_left = reader->length;
     reader->judge.search_bytes_left += SEARCH_MINIMUM_BYTES;
-    reader->judge.is_unaligned =
-        reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
+    reader->judge.is_unaligned = reader->starts_unaligned;
     reader->stats = (struct perfdata_stats){0};
     reader->damage = reader->header_damage;
     reader->newest_ns = 0;
