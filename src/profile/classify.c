@@ -1,8 +1,8 @@
 /* Names are all there is to go by, and enough: CPython's functions have kept theirs, or have got
  * new ones that are listed here too (3.9 to 3.15). A compiler that splits a function appends a
  * suffix
- * (".cold", ".part.0", ".constprop.0", ".isra.0", ".lto_priv.0", ".llvm.123"), which is cut off
- * first. */
+ * (".cold", ".part.0", ".constprop.0", ".isra.0", ".lto_priv.0", ".llvm.123"), a symbol table may
+ * append a version ("@@GLIBC_2.34"): these are cut off first. */
 #include "profile/classify.h"
 
 #include <fnmatch.h>
@@ -22,6 +22,7 @@ static const char *const evaluator[] = {
 
 static const char *const call[] = {
     "PyCFunction_Call",
+    "PyImport_ImportModuleLevelObject",
     "PyObject_Call",
     "PyObject_CallFunction",
     "PyObject_CallFunctionObjArgs",
@@ -66,6 +67,8 @@ static const char *const call[] = {
     "classmethoddescr_call",
     "do_call_core",
     "gen_iternext",
+    "import_find_and_load",
+    "import_name",
     "gen_send",
     "gen_send_ex",
     "gen_send_ex2",
@@ -216,9 +219,9 @@ enum profile_module_kind classify_module(const char *path)
 
 enum profile_function_role classify_function(const char *name, size_t length)
 {
-    const char *suffix = length > 1 ? memchr(name + 1, '.', length - 1) : NULL;
-    if (suffix)
-        length = (size_t)(suffix - name);
+    for (size_t i = 1; i < length; i++)
+        if (name[i] == '.' || name[i] == '@')
+            length = i;
     if (is_in(evaluator, COUNT_OF(evaluator), name, length) ||
         (length > 11 && memcmp(name, "_TAIL_CALL_", 11) == 0))
         return PROFILE_ROLE_EVALUATOR;
