@@ -10,7 +10,9 @@ nothing else:
              the address in that process for callers and the offset for sampled functions. Both
              become UNNAMED, one row per module; what such rows have in common is their self time.
   plt        perf 6.1 lacks the names of some PLT entries ("@plt") and does not see others as such.
-             All become UNNAMED, likewise.
+             All become UNNAMED, likewise. So does `_init`, which has no size and stands right before
+             the PLT: perf lets it reach to the first entry. (Seen once, two samples; that they were
+             in the PLT's head follows from the layout of the file, nobody looked at them.)
 """
 import re
 from collections import Counter
@@ -41,7 +43,7 @@ def key_of(cells):
     module = cells.get("Shared Object", "")
     if re.fullmatch(r"(0x)?[0-9a-f]{16}", symbol) and module != "[unknown]":
         symbol = UNNAMED
-    elif symbol.endswith("@plt"):
+    elif symbol.endswith("@plt") or symbol == "_init":
         symbol = UNNAMED
     return cells.get("Command", ""), module, symbol
 
