@@ -109,3 +109,30 @@ uint64_t cursor_u64(struct cursor *cursor)
         memcpy(&value, bytes, sizeof value);
     return cursor->swapped ? bswap_64(value) : value;
 }
+
+/* Seven bits a byte, the lowest first; the eighth says that more follow. */
+static uint64_t read_leb128(struct cursor *cursor, bool is_signed)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = cursor_u8(cursor);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80)
+            continue;
+        if (is_signed && byte & 0x40 && shift + 7 < 64)
+            value |= UINT64_MAX << (shift + 7);
+        return value;
+    }
+    cursor_fail(cursor, "a number has more than 64 bits");
+    return 0;
+}
+
+uint64_t cursor_uleb128(struct cursor *cursor)
+{
+    return read_leb128(cursor, false);
+}
+
+int64_t cursor_sleb128(struct cursor *cursor)
+{
+    return (int64_t)read_leb128(cursor, true);
+}

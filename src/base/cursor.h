@@ -36,6 +36,10 @@ uint16_t cursor_u16(struct cursor *cursor);
 uint32_t cursor_u32(struct cursor *cursor);
 uint64_t cursor_u64(struct cursor *cursor);
 
+/* Numbers of variable length as DWARF has them (LEB128); more than 64 bits are a failure. */
+uint64_t cursor_uleb128(struct cursor *cursor);
+int64_t cursor_sleb128(struct cursor *cursor);
+
 /* The next `length` bytes, or NULL. */
 const uint8_t *cursor_bytes(struct cursor *cursor, size_t length);
 

@@ -23,6 +23,7 @@ struct command {
 extern const struct command cmd_doctor;
 extern const struct command cmd_help;
 extern const struct command cmd_inspect;
+extern const struct command cmd_report;
 extern const struct command cmd_run;
 
 /* All commands, in the order of the help; NULL at the end. */

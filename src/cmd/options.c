@@ -38,20 +38,39 @@ static void print_unknown(const struct command *command, const char *typed)
                       command->name);
 }
 
+static int argument_kind(const struct option_spec *spec)
+{
+    if (!spec->argument)
+        return no_argument;
+    return spec->argument[0] == '[' ? optional_argument : required_argument;
+}
+
+/* getopt takes optional arguments only where no space is before them; people put one there. */
+static const char *optional_value(const struct options *options, int letter)
+{
+    if (optarg)
+        return optarg;
+    for (const struct option_spec *spec = options->command->options; spec->name; spec++)
+        if (spec->letter == letter && argument_kind(spec) == optional_argument &&
+            optind < options->argc && options->argv[optind][0] != '-')
+            return options->argv[optind++];
+    return NULL;
+}
+
 int options_next(struct options *options)
 {
     struct option long_options[OPTIONS_MOST + 2] = {{0}};
     /* getopt stops at the first argument that is no option when the letters start with a plus. */
-    char letters[3 * OPTIONS_MOST + 5] = "";
+    char letters[4 * OPTIONS_MOST + 5] = "";
     snprintf(letters, sizeof letters, "%s", options->command->options_first ? "+:h" : ":h");
     size_t count = 0, used = strlen(letters);
     for (const struct option_spec *spec = options->command->options; spec->name; spec++) {
-        int has_argument = spec->argument ? required_argument : no_argument;
+        int has_argument = argument_kind(spec);
         long_options[count++] =
             (struct option){.name = spec->name, .has_arg = has_argument, .val = spec->letter};
         if (spec->letter < OPTION_LONG_ONLY) {
             letters[used++] = (char)spec->letter;
-            if (spec->argument)
+            for (int colons = has_argument; colons > 0; colons--)
                 letters[used++] = ':';
         }
     }
@@ -59,7 +78,7 @@ int options_next(struct options *options)
 
     int at = optind ? optind : 1;
     int letter = getopt_long(options->argc, options->argv, letters, long_options, NULL);
-    options->value = optarg;
+    options->value = optional_value(options, letter);
     switch (letter) {
     case 'h':
         options_help(stdout, options->command);

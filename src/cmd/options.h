@@ -10,7 +10,8 @@ struct command;
 struct option_spec {
     const char *name;     /* without the dashes; NULL ends the table */
     int letter;           /* the short form, or a number above 255 when there is none */
-    const char *argument; /* what the help calls its argument; NULL when it takes none */
+    const char *argument; /* what the help calls its argument; NULL when it takes none. In brackets
+                             it may be missing: then the next word is it unless it has a dash */
     const char *help;
 };
 

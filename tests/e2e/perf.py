@@ -80,12 +80,24 @@ class Perf:
         assert result.returncode == 0, result.stderr.decode(errors="replace")
         return result.stdout.decode(errors="backslashreplace")
 
-    def record(self, *command, call_graph="fp", frequency=1999, clock=None):
+    def record(self, *command, call_graph="fp", frequency=1999, clock=None, options=()):
         data = self.folder / f"perf.{len(self.recordings)}.data"
         clock_option = ["-k", clock] if clock else []
+        graph_option = ["--call-graph", call_graph] if call_graph else []
         self.recordings.append(Recording(self, data))
-        self.run("record", "-F", frequency, "--call-graph", call_graph, *clock_option, "-o", data,
+        self.run("record", "-F", frequency, *graph_option, *clock_option, *options, "-o", data,
                  "--", *command)
+        return self.recordings[-1]
+
+    def record_to_pipe(self, *command, frequency=1999):
+        """`perf record -o -`: another layout of the file."""
+        data = self.folder / f"perf.{len(self.recordings)}.data"
+        self.recordings.append(Recording(self, data))
+        with open(data, "wb") as out:
+            subprocess.run(words(self.path, "--buildid-dir", self.folder / "buildids", "record",
+                                 "-F", frequency, "-g", "-o", "-", "--", *command),
+                           stdout=out, stderr=subprocess.PIPE, cwd=self.folder, env=ENVIRONMENT,
+                           timeout=TIME_LIMIT_S, check=True)
         return self.recordings[-1]
 
     def close(self):
@@ -107,7 +119,12 @@ class Recording:
         return Recording(self.perf, injected)
 
     def pids(self):
-        return {int(pid) for pid in self.perf.run("script", "-i", self.data, "-F", "pid").split()}
+        return {int(pid) for pid in
+                self.perf.run("script", "-i", self.data, "-G", "-F", "pid").split()}
+
+    def report(self, *options):
+        """What `perf report --stdio` prints."""
+        return self.perf.run("report", "--stdio", "-i", self.data, *options)
 
     def profile(self):
         return Profile(read_script(self.perf.run(

@@ -1,9 +1,15 @@
 """The programs that are profiled: tests/targets and the documents' script."""
-from ..builds import BUILD, CHECKOUT, built
+from ..builds import BUILD, CHECKOUT, SANITIZED, built
 
 MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
 FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
+MIXED_WORK = CHECKOUT / "tests" / "targets" / "mixed_work.py"
+JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 
 
 def jit_spin():
     return built(BUILD, "tests/jit_spin")
+
+
+def profile_dump():
+    return built(SANITIZED, "tests/profile_dump")

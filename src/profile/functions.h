@@ -1,0 +1,31 @@
+/* The functions and frames of a profile while it is loaded: each different one once. */
+#ifndef PITVIPER_PROFILE_FUNCTIONS_H
+#define PITVIPER_PROFILE_FUNCTIONS_H
+
+#include "profile/pairmap.h"
+#include "profile/profile.h"
+#include "symbol/symbol.h"
+
+struct functions {
+    struct profile *profile; /* borrowed: has the tables */
+    bool demangle;
+    struct pairmap by_start; /* (start, module) -> function: the newest one there */
+    struct pairmap by_ip;    /* (ip, function) -> frame */
+};
+
+void functions_init(struct functions *functions, struct profile *profile, bool demangle);
+void functions_done(struct functions *functions);
+
+/* The function of a symbol in a module. 0 or -ENOMEM. */
+int functions_add(struct functions *functions, uint32_t module, const struct symbol *symbol,
+                  uint32_t *ret_function);
+
+/* The function that stands for an address without a name, counted as perf does. 0 or -ENOMEM. */
+int functions_add_unresolved(struct functions *functions, uint32_t module, uint64_t address,
+                             uint32_t *ret_function);
+
+/* The frame; one like it if there is one already. 0 or -ENOMEM. */
+int functions_add_frame(struct functions *functions, const struct profile_frame *frame,
+                        uint32_t *ret_frame);
+
+#endif

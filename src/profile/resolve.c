@@ -1,0 +1,135 @@
+/* Where the name of an address comes from:
+ *
+ *     kernel                                 kallsyms
+ *     code that a jitdump has there, then    the dump; unless a file was mapped over it later
+ *     a mapped file                          its symbol table
+ *     memory without a file                  the process's perf map
+ *     nothing is mapped there                no name: "[unknown]"
+ *
+ * Addresses are counted as perf does (struct profile_function.start): from the start of the file,
+ * or as they are where there is none. */
+#include "profile/resolve.h"
+
+#include <string.h>
+
+void resolver_done(struct resolver *resolver)
+{
+    pairmap_done(&resolver->known);
+}
+
+const struct jitdump_code *resolve_generated(const struct task *task, const struct region *region,
+                                             const struct resolve_place *place,
+                                             struct jit_dump **ret_dump)
+{
+    for (size_t i = task->dumps.count; i-- > 0;) {
+        struct jit_dump *dump = task->dumps.items[i];
+        const struct jitdump_code *code = jit_dump_find(dump, place->avma, place->time_ns);
+        bool is_hidden = code && region && !region->is_generated &&
+                         (dump->clock == JIT_CLOCK_UNKNOWN ||
+                          region->time_ns > code->timestamp + dump->clock_offset);
+        if (code && !is_hidden) {
+            *ret_dump = dump;
+            return code;
+        }
+    }
+    return NULL;
+}
+
+/* What was found out about an address. */
+struct answer {
+    uint32_t module;
+    uint64_t address; /* as perf counts */
+    bool has_symbol;
+    struct symbol symbol;
+};
+
+/* Asks a perf map: that of the region (the parent's, for memory from before a fork), then that of
+ * the process. */
+static bool ask_maps(struct resolver *resolver, const struct resolve_place *place,
+                     uint32_t region_module, struct symbol *symbol)
+{
+    uint32_t own = place->task->map_module;
+    const char *dir = resolver->options->tmp_dir;
+    struct jit_map *map = modules_map(resolver->modules, region_module, dir);
+    bool found = map && jit_map_find(map, place->avma, symbol);
+    if (!found && own != PROFILE_NONE && own != region_module) {
+        map = modules_map(resolver->modules, own, dir);
+        found = map && jit_map_find(map, place->avma, symbol);
+    }
+    resolver->profile->processes.items[place->task->process].has_perf_map |= found;
+    return found;
+}
+
+static void ask_region(struct resolver *resolver, const struct resolve_place *place,
+                       const struct region *region, struct answer *answer)
+{
+    answer->module = region->module;
+    if (region->is_generated) {
+        answer->address = place->avma;
+        answer->has_symbol = ask_maps(resolver, place, region->module, &answer->symbol);
+        resolver->is_momentary |= !answer->has_symbol && place->task->dumps.count;
+        return;
+    }
+    answer->address = place->avma - region->start_avma + region->fileoff;
+    int32_t pid = resolver->profile->processes.items[place->task->process].pid;
+    struct native *native = modules_native(resolver->modules, region->module, pid);
+    if (native)
+        answer->has_symbol = native_find(native, answer->address, &answer->symbol);
+    else if (place->task->map_module != PROFILE_NONE)
+        answer->has_symbol = ask_maps(resolver, place, place->task->map_module, &answer->symbol);
+}
+
+static void ask(struct resolver *resolver, const struct resolve_place *place, struct answer *answer)
+{
+    *answer = (struct answer){.address = place->avma};
+    if (place->is_kernel) {
+        answer->has_symbol =
+            kernel_find(resolver->kernel, place->avma, &answer->module, &answer->symbol);
+        resolver->profile->losses.kernel_hidden += resolver->kernel->kallsyms.is_hidden;
+        return;
+    }
+    const struct region *region = regions_find(place->task->regions, place->avma);
+    struct jit_dump *dump;
+    const struct jitdump_code *code = resolve_generated(place->task, region, place, &dump);
+    if (code) {
+        answer->symbol = jit_dump_symbol(code, place->avma);
+        answer->has_symbol = true;
+        resolver->is_momentary |= dump->index.ranges.overlap_count > 0;
+        resolver->profile->processes.items[place->task->process].has_jitdump = true;
+        answer->module = dump->module;
+    } else if (region) {
+        ask_region(resolver, place, region, answer);
+    }
+}
+
+static int add_frame(struct resolver *resolver, const struct resolve_place *place,
+                     const struct answer *answer, uint32_t *ret_frame)
+{
+    struct profile_frame frame = {.ip_avma = place->avma, .is_kernel = place->is_kernel};
+    int error = answer->has_symbol ? functions_add(resolver->functions, answer->module,
+                                                   &answer->symbol, &frame.function)
+                                   : functions_add_unresolved(resolver->functions, answer->module,
+                                                              answer->address, &frame.function);
+    if (error == 0 && answer->has_symbol && answer->symbol.line && answer->symbol.file) {
+        frame.line = answer->symbol.line;
+        error = strings_intern(&resolver->profile->strings, answer->symbol.file,
+                               strlen(answer->symbol.file), &frame.file);
+    }
+    return error < 0 ? error : functions_add_frame(resolver->functions, &frame, ret_frame);
+}
+
+int resolve(struct resolver *resolver, const struct resolve_place *place, uint32_t *ret_frame)
+{
+    uint32_t space = place->is_kernel ? RESOLVE_KERNEL : place->task->space;
+    if (pairmap_get(&resolver->known, place->avma, space, ret_frame))
+        return 0;
+    bool was_momentary = resolver->is_momentary;
+    resolver->is_momentary = false;
+    struct answer answer;
+    ask(resolver, place, &answer);
+    int error = add_frame(resolver, place, &answer, ret_frame);
+    if (error == 0 && !resolver->is_momentary)
+        error = pairmap_set(&resolver->known, place->avma, space, *ret_frame);
+    resolver->is_momentary |= was_momentary;
+    return error;
+}

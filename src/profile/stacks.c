@@ -1,0 +1,203 @@
+/* A program does the same over and over: of a million chains most have been seen before, address by
+ * address. So a chain is first looked up as a whole, by a hash of 96 bits over its address space
+ * and its addresses (two different chains of one hash are not to be expected in the lifetime of
+ * this program, and would do no harm but a wrong line). Only a new chain is resolved, and entered
+ * into the tree from its outermost frame on:
+ *
+ *     stacks     0 root
+ *                1 _start         parent 0
+ *                2 main           parent 1
+ *                3 work           parent 2
+ *                4 idle           parent 2
+ *
+ * Markers in a chain say which of kernel and user the addresses behind them are of. A marker that
+ * is none of those makes the chain worthless, as in perf. */
+#include "profile/stacks.h"
+
+#include "base/hashtable.h"
+#include "profile/classify.h"
+
+int stacks_init(struct stacks *stacks, struct profile *profile, struct resolver *resolver,
+                uint32_t max_stack)
+{
+    *stacks = (struct stacks){.profile = profile, .resolver = resolver, .max_stack = max_stack};
+    struct profile_stack root = {.parent = PROFILE_NONE, .frame = PROFILE_NONE};
+    return vector_push(&profile->stacks, root);
+}
+
+void stacks_done(struct stacks *stacks)
+{
+    pairmap_done(&stacks->by_frame);
+    pairmap_done(&stacks->by_chain);
+    vector_done(&stacks->results);
+    vector_done(&stacks->frames);
+    vector_done(&stacks->path);
+}
+
+struct hash {
+    uint64_t high;
+    uint32_t low;
+};
+
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9fb21c651e98df25u;
+    return hash ^ hash >> 29;
+}
+
+static struct hash hash_chain(const struct stacks_chain *chain)
+{
+    uint64_t modes = (uint64_t)chain->is_kernel | (uint64_t)chain->has_callers << 1 |
+                     (uint64_t)chain->is_unwound << 2 | (uint64_t)chain->unwound_end << 3;
+    uint64_t a = mix(chain->task->space, chain->ip_avma), b = mix(modes, chain->count);
+    for (size_t i = 0; i < chain->count; i++) {
+        a = mix(a, chain->entries[i]);
+        b = (b + chain->entries[i]) * 0xc2b2ae3d27d4eb4fu;
+        b = b << 31 | b >> 33;
+    }
+    return (struct hash){.high = hash_u64(a), .low = (uint32_t)(b ^ b >> 32)};
+}
+
+static int resolve_entry(struct stacks *stacks, const struct stacks_chain *chain, uint64_t avma,
+                         bool is_kernel)
+{
+    struct resolve_place place = {
+        .task = chain->task, .avma = avma, .time_ns = chain->time_ns, .is_kernel = is_kernel};
+    uint32_t frame;
+    int error = resolve(stacks->resolver, &place, &frame);
+    return error < 0 ? error : vector_push(&stacks->frames, frame);
+}
+
+/* Resolves all entries into stacks->frames. 1: the chain was longer than allowed. */
+static int resolve_entries(struct stacks *stacks, const struct stacks_chain *chain)
+{
+    bool is_kernel = false;
+    size_t limit = chain->is_unwound ? SIZE_MAX : stacks->max_stack;
+    stacks->frames.count = 0;
+    for (size_t i = 0; i < chain->count; i++) {
+        uint64_t entry = chain->entries[i];
+        if (entry == (uint64_t)PERF_CONTEXT_KERNEL || entry == (uint64_t)PERF_CONTEXT_HV) {
+            is_kernel = true;
+        } else if (entry == (uint64_t)PERF_CONTEXT_USER) {
+            is_kernel = false;
+        } else if (perfdata_is_marker(entry)) {
+            stacks->frames.count = 0;
+            return 0;
+        } else if (stacks->frames.count >= limit) {
+            return 1;
+        } else {
+            int error = resolve_entry(stacks, chain, entry, is_kernel);
+            if (error < 0)
+                return error;
+        }
+    }
+    return 0;
+}
+
+static int add_node(struct stacks *stacks, uint32_t parent, uint32_t frame, uint32_t *ret_stack)
+{
+    struct profile *profile = stacks->profile;
+    if (pairmap_get(&stacks->by_frame, parent, frame, ret_stack))
+        return 0;
+    struct profile_stack node = {
+        .parent = parent, .frame = frame, .depth = profile->stacks.items[parent].depth + 1};
+    if (profile->stacks.count >= UINT32_MAX - 1 || vector_push(&profile->stacks, node) < 0)
+        return -ENOMEM;
+    *ret_stack = (uint32_t)(profile->stacks.count - 1);
+    return pairmap_set(&stacks->by_frame, parent, frame, *ret_stack);
+}
+
+/* Enters a frame and, on top of it, what is inlined there: in the table the innermost comes first,
+ * the one that is not inlined last. */
+static int add_frames(struct stacks *stacks, uint32_t parent, uint32_t innermost,
+                      uint32_t *ret_stack)
+{
+    const struct profile_frame *frames = stacks->profile->frames.items;
+    uint32_t frame = innermost;
+    while (frames[frame].is_inlined)
+        frame++;
+    *ret_stack = parent;
+    for (;; frame--) {
+        int error = add_node(stacks, *ret_stack, frame, ret_stack);
+        if (error < 0 || frame == innermost)
+            return error;
+    }
+}
+
+static int add_tree(struct stacks *stacks, uint32_t *ret_stack)
+{
+    size_t count = stacks->frames.count, known = 0;
+    *ret_stack = PROFILE_ROOT;
+    while (known < count && known < stacks->path.count &&
+           stacks->path.items[known].frame == stacks->frames.items[count - 1 - known])
+        *ret_stack = stacks->path.items[known++].stack;
+    stacks->path.count = known;
+    for (size_t i = count - known; i-- > 0;) {
+        struct stacks_step step = {.frame = stacks->frames.items[i]};
+        int error = add_frames(stacks, *ret_stack, step.frame, &step.stack);
+        if (error < 0 || vector_push(&stacks->path, step) < 0)
+            return -ENOMEM;
+        *ret_stack = step.stack;
+    }
+    return 0;
+}
+
+/* A chain of the kernel does not say how it ended: it did well if its outermost function is one in
+ * which stacks start, or if it never left the kernel. */
+static enum profile_stack_end judge(const struct stacks *stacks, bool was_cut)
+{
+    const struct profile *profile = stacks->profile;
+    if (was_cut || stacks->frames.count >= stacks->max_stack)
+        return PROFILE_STACK_TRUNCATED;
+    if (!stacks->frames.count)
+        return PROFILE_STACK_BROKEN;
+    const struct profile_frame *outermost =
+        &profile->frames.items[stacks->frames.items[stacks->frames.count - 1]];
+    const struct profile_function *function = &profile->functions.items[outermost->function];
+    bool is_well =
+        outermost->is_kernel || classify_is_outermost(profile_text(profile, function->name));
+    return is_well ? PROFILE_STACK_COMPLETE : PROFILE_STACK_BROKEN;
+}
+
+static int make(struct stacks *stacks, const struct stacks_chain *chain,
+                struct stacks_result *ret_result)
+{
+    stacks->frames.count = 0;
+    int error = resolve_entry(stacks, chain, chain->ip_avma, chain->is_kernel);
+    if (error < 0)
+        return error;
+    const struct profile_frame *frames = stacks->profile->frames.items;
+    uint32_t leaf = stacks->frames.items[0];
+    ret_result->end = PROFILE_STACK_NONE;
+    if (chain->has_callers) {
+        int result = resolve_entries(stacks, chain);
+        if (result < 0)
+            return result;
+        ret_result->end =
+            chain->is_unwound ? chain->unwound_end : (uint8_t)judge(stacks, result == 1);
+        frames = stacks->profile->frames.items;
+    }
+    while (frames[leaf].is_inlined)
+        leaf++;
+    ret_result->leaf = leaf;
+    return add_tree(stacks, &ret_result->stack);
+}
+
+int stacks_add(struct stacks *stacks, const struct stacks_chain *chain,
+               struct stacks_result *ret_result)
+{
+    struct hash hash = hash_chain(chain);
+    uint32_t known;
+    if (pairmap_get(&stacks->by_chain, hash.high, hash.low, &known)) {
+        *ret_result = stacks->results.items[known];
+        return 0;
+    }
+    stacks->resolver->is_momentary = false;
+    int error = make(stacks, chain, ret_result);
+    if (error < 0 || stacks->resolver->is_momentary)
+        return error;
+    if (stacks->results.count >= UINT32_MAX - 1 || vector_push(&stacks->results, *ret_result) < 0)
+        return -ENOMEM;
+    return pairmap_set(&stacks->by_chain, hash.high, hash.low,
+                       (uint32_t)(stacks->results.count - 1));
+}

@@ -1,0 +1,261 @@
+/* Counting for the page. Stacks are a tree, and parents come before children in its table, so what
+ * a stack inherits from its caller is known when it is reached:
+ *
+ *     stack                              innermost    in_gc
+ *     main                               -            no
+ *      `- py::work                       work         no
+ *          `- _PyEval_EvalFrameDefault   work         no
+ *              `- gc_collect_main        work         yes
+ *                  `- visit_decref       work         yes
+ *                  `- py::__del__        __del__      no     a finalizer: Python again
+ *
+ * Samples are then looked at by their stack only, and each different stack once. */
+#include "report/summary.h"
+
+#include "base/hashtable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { NO_FUNCTION = UINT32_MAX };
+
+struct stack_facts {
+    uint32_t innermost; /* index of summary.functions */
+    bool in_gc;
+    bool is_python;   /* its own frame is a Python function */
+    uint64_t samples; /* with exactly this stack */
+    uint64_t weight;
+};
+
+struct builder {
+    struct summary *summary;
+    struct stack_facts *facts; /* per stack */
+    uint32_t *function_of;     /* per function of the profile: index of summary.functions */
+    uint32_t *seen;            /* per summary function: the stack that counted it last */
+    bool has_python;           /* there are stacks with Python functions */
+    uint32_t *place_of;        /* per kind, and behind these per module: index of places + 1 */
+};
+
+/* Gives each Python function of the profile its place among ours. */
+static int number_functions(struct builder *builder)
+{
+    struct summary *summary = builder->summary;
+    const struct profile *profile = summary->profile;
+    struct hashtable by_name = {0};
+    int result = 0;
+    for (uint32_t i = 0; i < profile->functions.count && result == 0; i++) {
+        const struct profile_function *function = &profile->functions.items[i];
+        uint64_t known;
+        builder->function_of[i] = NO_FUNCTION;
+        if (function->kind != PROFILE_FUNCTION_PYTHON)
+            continue;
+        if (hashtable_get(&by_name, hash_u64(function->name), &known)) {
+            builder->function_of[i] = (uint32_t)known;
+            continue;
+        }
+        struct summary_function ours = {.function = i};
+        builder->function_of[i] = (uint32_t)summary->functions.count;
+        result = hashtable_set(&by_name, hash_u64(function->name), summary->functions.count);
+        if (result == 0)
+            result = vector_push(&summary->functions, ours);
+    }
+    hashtable_done(&by_name);
+    return result;
+}
+
+static void learn_stacks(struct builder *builder)
+{
+    const struct profile *profile = builder->summary->profile;
+    builder->facts[PROFILE_ROOT].innermost = NO_FUNCTION;
+    for (uint32_t i = 1; i < profile->stacks.count; i++) {
+        uint32_t number = profile->frames.items[profile->stacks.items[i].frame].function;
+        struct stack_facts *facts = &builder->facts[i];
+        const struct stack_facts *caller = &builder->facts[profile->stacks.items[i].parent];
+        facts->is_python = builder->function_of[number] != NO_FUNCTION;
+        facts->innermost = facts->is_python ? builder->function_of[number] : caller->innermost;
+        builder->has_python |= facts->is_python;
+        facts->in_gc = !facts->is_python &&
+                       (caller->in_gc || profile->functions.items[number].role == PROFILE_ROLE_GC);
+    }
+}
+
+static enum summary_place_kind kind_of(const struct builder *builder,
+                                       const struct profile_sample *sample, uint32_t module)
+{
+    const struct stack_facts *facts = &builder->facts[sample->stack];
+    if (facts->innermost == NO_FUNCTION && builder->has_python)
+        return SUMMARY_OUTSIDE; /* without any Python function there is no outside */
+    if (facts->in_gc)
+        return SUMMARY_GC;
+    switch (builder->summary->profile->modules.items[module].kind) {
+    case PROFILE_MODULE_PYTHON:
+    case PROFILE_MODULE_INTERPRETER:
+        return SUMMARY_INTERPRETER;
+    case PROFILE_MODULE_EXTENSION:
+        return SUMMARY_EXTENSION;
+    case PROFILE_MODULE_LIBC:
+        return SUMMARY_LIBC;
+    case PROFILE_MODULE_KERNEL:
+        return SUMMARY_KERNEL;
+    default:
+        return SUMMARY_LIBRARY;
+    }
+}
+
+static int count_place(struct builder *builder, const struct profile_sample *sample)
+{
+    struct summary *summary = builder->summary;
+    const struct profile *profile = summary->profile;
+    uint32_t module = 0;
+    if (sample->leaf != PROFILE_NONE)
+        module = profile->functions.items[profile->frames.items[sample->leaf].function].module;
+    enum summary_place_kind kind = kind_of(builder, sample, module);
+    bool by_module = kind == SUMMARY_EXTENSION || kind == SUMMARY_LIBRARY;
+    uint32_t *place = &builder->place_of[by_module ? SUMMARY_PLACE_KINDS + module : kind];
+    if (!*place) {
+        struct summary_place new = {.kind = kind, .module = by_module ? module : PROFILE_NONE};
+        if (vector_push(&summary->places, new) < 0)
+            return -ENOMEM;
+        *place = (uint32_t)summary->places.count;
+    }
+    summary->places.items[*place - 1].samples++;
+    summary->places.items[*place - 1].weight += sample->period;
+    return 0;
+}
+
+static int count_samples(struct builder *builder)
+{
+    struct summary *summary = builder->summary;
+    const struct profile *profile = summary->profile;
+    for (size_t i = 0; i < profile->samples.count; i++) {
+        const struct profile_sample *sample = &profile->samples.items[i];
+        if (sample->event != summary->event)
+            continue;
+        summary->samples++;
+        summary->weight += sample->period;
+        builder->facts[sample->stack].samples++;
+        builder->facts[sample->stack].weight += sample->period;
+        if (count_place(builder, sample) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Each function of a stack gets its samples once, however often it is in it. */
+static void count_functions(struct builder *builder)
+{
+    struct summary *summary = builder->summary;
+    const struct profile_stack *stacks = summary->profile->stacks.items;
+    for (uint32_t i = 1; i < summary->profile->stacks.count; i++) {
+        const struct stack_facts *facts = &builder->facts[i];
+        if (!facts->samples || facts->innermost == NO_FUNCTION)
+            continue;
+        summary->functions.items[facts->innermost].self_samples += facts->samples;
+        summary->functions.items[facts->innermost].self_weight += facts->weight;
+        for (uint32_t s = i; s != PROFILE_ROOT; s = stacks[s].parent) {
+            uint32_t function = builder->facts[s].innermost;
+            if (function == NO_FUNCTION)
+                break; /* no Python further out */
+            if (!builder->facts[s].is_python || builder->seen[function] == i)
+                continue;
+            builder->seen[function] = i;
+            summary->functions.items[function].total_samples += facts->samples;
+            summary->functions.items[function].total_weight += facts->weight;
+        }
+    }
+}
+
+static int count_processes(struct summary *summary)
+{
+    const struct profile *profile = summary->profile;
+    bool *seen = calloc(profile->processes.count + 1, sizeof *seen);
+    if (!seen)
+        return -ENOMEM;
+    for (size_t i = 0; i < profile->samples.count; i++) {
+        uint32_t thread = profile->samples.items[i].thread;
+        bool *mark = &seen[profile->threads.items[thread].process];
+        summary->processes += !*mark;
+        *mark = true;
+    }
+    free(seen);
+    return 0;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct summary_function *left = a, *right = b;
+    if (left->self_weight != right->self_weight)
+        return left->self_weight > right->self_weight ? -1 : 1;
+    if (left->total_weight != right->total_weight)
+        return left->total_weight > right->total_weight ? -1 : 1;
+    return left->function < right->function ? -1 : left->function > right->function;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct summary_place *left = a, *right = b;
+    if ((left->kind == SUMMARY_OUTSIDE) != (right->kind == SUMMARY_OUTSIDE))
+        return left->kind == SUMMARY_OUTSIDE ? 1 : -1;
+    if (left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    return left->kind != right->kind ? (int)left->kind - (int)right->kind
+                                     : (left->module > right->module) * 2 - 1;
+}
+
+static void sort(struct summary *summary)
+{
+    size_t count = summary->functions.count, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (summary->functions.items[i].total_samples)
+            summary->functions.items[kept++] = summary->functions.items[i];
+    summary->functions.count = kept;
+    if (kept)
+        qsort(summary->functions.items, kept, sizeof *summary->functions.items, compare_functions);
+    if (summary->places.count)
+        qsort(summary->places.items, summary->places.count, sizeof *summary->places.items,
+              compare_places);
+}
+
+static int count(struct builder *builder)
+{
+    const struct profile *profile = builder->summary->profile;
+    builder->facts = calloc(profile->stacks.count + 1, sizeof *builder->facts);
+    builder->function_of = calloc(profile->functions.count + 1, sizeof *builder->function_of);
+    builder->place_of =
+        calloc(SUMMARY_PLACE_KINDS + profile->modules.count, sizeof *builder->place_of);
+    if (!builder->facts || !builder->function_of || !builder->place_of ||
+        number_functions(builder) < 0)
+        return -ENOMEM;
+    builder->seen = calloc(builder->summary->functions.count + 1, sizeof *builder->seen);
+    if (!builder->seen)
+        return -ENOMEM;
+    learn_stacks(builder);
+    if (count_samples(builder) < 0 || count_processes(builder->summary) < 0)
+        return -ENOMEM;
+    count_functions(builder);
+    sort(builder->summary);
+    return 0;
+}
+
+int summary_init(struct summary *summary, const struct profile *profile)
+{
+    *summary = (struct summary){.profile = profile};
+    while (summary->event + 1u < profile->events.count &&
+           !profile->events.items[summary->event].samples)
+        summary->event++;
+    struct builder builder = {.summary = summary};
+    int result = count(&builder);
+    free(builder.facts);
+    free(builder.function_of);
+    free(builder.seen);
+    free(builder.place_of);
+    if (result < 0)
+        summary_done(summary);
+    return result;
+}
+
+void summary_done(struct summary *summary)
+{
+    vector_done(&summary->functions);
+    vector_done(&summary->places);
+}

@@ -1,0 +1,309 @@
+/* One step from a frame to its caller is: find the rule for its address, compute the CFA, read the
+ * return address and the saved registers from the copy of the stack.
+ *
+ *     copy of the stack          frame 0: CFA = sp + 24          frame 1: CFA = bp + 16
+ *     sp  -> | locals     |
+ *            | saved rbp  |  <- rule: bp at CFA - 16
+ *            | return     |  <- rule: return address at CFA - 8
+ *     CFA -> | ...        |  = sp of frame 1
+ *
+ * Traps, each of them seen in real samples:
+ *
+ * - Behind the `pop %rbp` at the end of a function compilers still state that rbp is saved below
+ * the CFA. That place is below the stack pointer by then: not in the copy, and perhaps used by
+ * somebody else. The register itself is right again. One frame in seventy.
+ * - The CFA can rest on any register that calls keep: rbx in ld.so's resolver. So all of them are
+ *   followed.
+ * - A return address is behind its call, which may be the last instruction of a function; so it is
+ *   looked up one byte earlier. Not so for a frame that a signal interrupted: that one's address is
+ *   exact.
+ *
+ * Rules are found by a small cache, address -> rule, with one place per address: stacks of one
+ * program have the same return addresses again and again. A rule says everything; what has no table
+ * has the rule of frame pointers, so code without tables is no special case. */
+#include "unwind/unwind.h"
+
+#include "unwind/unwind_machine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CACHE_BITS = 13,
+    /* No stack is larger: farther away there is no stack that was cut off, but garbage. */
+    MOST_STACK_BYTES = 1 << 26,
+};
+
+/* An address may have a rule, or not be code at all (NULL). Address 0 is never asked for. */
+struct cached {
+    uint64_t avma;
+    const struct unwind_rule *rule;
+};
+
+struct unwinder {
+    const struct unwind_machine *machine;
+    struct unwind_finder finder;
+    struct cached cache[1 << CACHE_BITS];
+};
+
+/* What is known while a stack is being walked. */
+struct walk {
+    struct unwinder *unwinder;
+    const struct unwind_sample *sample;
+    struct unwind_cpu cpu;
+    bool is_exact; /* pc is not a return address */
+};
+
+enum step { STEP_ON, STEP_COMPLETE, STEP_TRUNCATED, STEP_BROKEN };
+
+static const struct unwind_machine *const MACHINES[] = {&unwind_x86_64};
+
+static const struct unwind_machine *machine_of(uint16_t elf_machine)
+{
+    for (size_t i = 0; i < sizeof MACHINES / sizeof *MACHINES; i++) {
+        if (MACHINES[i]->elf_machine == elf_machine)
+            return MACHINES[i];
+    }
+    return NULL;
+}
+
+int unwinder_open(uint16_t elf_machine, struct unwind_finder finder, struct unwinder **ret_unwinder)
+{
+    const struct unwind_machine *machine = machine_of(elf_machine);
+    if (!machine)
+        return -ENOTSUP;
+    struct unwinder *unwinder = calloc(1, sizeof *unwinder);
+    if (!unwinder)
+        return -ENOMEM;
+    unwinder->machine = machine;
+    unwinder->finder = finder;
+    *ret_unwinder = unwinder;
+    return 0;
+}
+
+void unwinder_close(struct unwinder *unwinder)
+{
+    free(unwinder);
+}
+
+void unwinder_forget(struct unwinder *unwinder)
+{
+    memset(unwinder->cache, 0, sizeof unwinder->cache);
+}
+
+bool unwind_cpu_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
+                          struct unwind_cpu *ret_cpu)
+{
+    const struct unwind_machine *machine = machine_of(elf_machine);
+    bool has_pc = false;
+    *ret_cpu = (struct unwind_cpu){0};
+    if (!machine)
+        return false;
+    for (; mask; mask &= mask - 1, values++) {
+        uint8_t number = machine->perf_registers[__builtin_ctzll(mask)];
+        if (number == UNWIND_PERF_PC) {
+            ret_cpu->pc = *values;
+            has_pc = true;
+        } else if (number < UNWIND_REGISTERS) {
+            ret_cpu->registers[number] = *values;
+            ret_cpu->known |= 1u << number;
+        }
+    }
+    return has_pc && ret_cpu->known & 1u << machine->sp;
+}
+
+/* The kernel's side of returning from a signal handler has an address of its own: behind the system
+ * call that never returns, which is behind the end of what libc describes. */
+static const struct unwind_rule *rule_of_sigreturn(const struct unwind_table *table, uint64_t svma)
+{
+    const struct unwind_rule *rule = unwind_table_find(table, svma - 1);
+    return rule && rule->is_signal ? rule : NULL;
+}
+
+static const struct unwind_rule *ask_for_rule(struct unwinder *unwinder, uint64_t avma)
+{
+    struct unwind_code code = {0};
+    const struct unwind_rule *rule = NULL;
+    if (!unwinder->finder.find(unwinder->finder.context, avma, &code))
+        return NULL;
+    if (code.table)
+        rule = unwind_table_find(code.table, avma - code.bias);
+    if (code.table && !rule)
+        rule = rule_of_sigreturn(code.table, avma - code.bias);
+    return rule ? rule : &unwinder->machine->frame_pointer_rule;
+}
+
+static const struct unwind_rule *find_rule(struct unwinder *unwinder, uint64_t avma)
+{
+    struct cached *cached =
+        &unwinder->cache[avma * 0x9e3779b97f4a7c15u >> (64 - CACHE_BITS)]; /* 2^64 / golden ratio */
+    if (cached->avma != avma)
+        *cached = (struct cached){.avma = avma, .rule = ask_for_rule(unwinder, avma)};
+    return cached->rule;
+}
+
+static bool read_word(const struct unwind_sample *sample, uint64_t avma, uint64_t *ret_word)
+{
+    uint64_t offset = avma - sample->stack_avma;
+    if (avma < sample->stack_avma || sample->stack_bytes < sizeof *ret_word ||
+        offset > sample->stack_bytes - sizeof *ret_word)
+        return false;
+    memcpy(ret_word, sample->stack + offset, sizeof *ret_word);
+    return true;
+}
+
+/* Why a word that is needed is not in the copy. */
+static enum step missing_word(const struct unwind_sample *sample, uint64_t avma)
+{
+    bool is_behind = avma >= sample->stack_avma && avma - sample->stack_avma < MOST_STACK_BYTES;
+    return is_behind && !sample->is_whole ? STEP_TRUNCATED : STEP_BROKEN;
+}
+
+static bool is_known(const struct unwind_cpu *cpu, uint8_t number)
+{
+    return number < UNWIND_REGISTERS && cpu->known >> number & 1;
+}
+
+static enum step find_cfa(const struct walk *walk, const struct unwind_rule *rule,
+                          uint64_t *ret_cfa)
+{
+    const struct unwind_cpu *cpu = &walk->cpu;
+    if (rule->cfa == UNWIND_CFA_NONE || !is_known(cpu, rule->cfa_number))
+        return STEP_BROKEN;
+    uint64_t value = cpu->registers[rule->cfa_number] + (uint64_t)(int64_t)rule->cfa_offset;
+    if (rule->cfa == UNWIND_CFA_MEMORY) {
+        uint64_t place = value;
+        if (!read_word(walk->sample, place, &value))
+            return missing_word(walk->sample, place);
+        value += (uint64_t)(int64_t)rule->cfa_added;
+    } else if (rule->cfa == UNWIND_CFA_PLT) {
+        value += (int32_t)(cpu->pc & 15) >= rule->cfa_added ? 8 : 0;
+    }
+    *ret_cfa = value;
+    return STEP_ON;
+}
+
+/* The value of a register of the caller: STEP_ON and *ret_value, or why there is none. */
+static enum step find_value(const struct walk *walk, const struct unwind_place *place, uint64_t cfa,
+                            uint64_t *ret_value)
+{
+    const struct unwind_cpu *cpu = &walk->cpu;
+    bool from_cfa = place->kind == UNWIND_AT_CFA || place->kind == UNWIND_IS_CFA;
+    if (!from_cfa && !is_known(cpu, place->number))
+        return STEP_BROKEN;
+    uint64_t base = from_cfa ? cfa : cpu->registers[place->number];
+    uint64_t value = base + (uint64_t)(int64_t)place->offset;
+    if (place->kind == UNWIND_AT_CFA || place->kind == UNWIND_AT) {
+        uint64_t avma = value;
+        if (!read_word(walk->sample, avma, &value))
+            return missing_word(walk->sample, avma);
+    }
+    *ret_value = value;
+    return STEP_ON;
+}
+
+static enum step find_return_address(const struct walk *walk, const struct unwind_rule *rule,
+                                     uint64_t cfa, uint64_t *ret_pc)
+{
+    if (rule->return_address.kind == UNWIND_UNDEFINED)
+        return STEP_COMPLETE;
+    if (rule->return_address.kind == UNWIND_SAME)
+        return STEP_BROKEN;
+    enum step step = find_value(walk, &rule->return_address, cfa, ret_pc);
+    return step == STEP_ON && *ret_pc == 0 ? STEP_COMPLETE : step;
+}
+
+/* The registers that the caller will see again. All are found before the first is changed: one may
+ * be relative to another. */
+static void restore_registers(struct walk *walk, const struct unwind_rule *rule, uint64_t cfa)
+{
+    struct unwind_cpu *cpu = &walk->cpu;
+    const struct unwind_machine *machine = walk->unwinder->machine;
+    uint64_t sp = cpu->registers[machine->sp], values[UNWIND_SAVED_MOST];
+    uint32_t known = cpu->known & machine->saved, changed = 0;
+    for (unsigned i = 0; i < rule->place_count; i++) {
+        const struct unwind_place *place = &rule->places[i];
+        uint32_t bit = 1u << place->target;
+        if (place->kind == UNWIND_AT_CFA && cfa + (uint64_t)(int64_t)place->offset < sp)
+            continue; /* popped already */
+        if (place->kind != UNWIND_UNDEFINED &&
+            find_value(walk, place, cfa, &values[i]) == STEP_ON) {
+            known |= bit;
+            changed |= 1u << i;
+        } else {
+            known &= ~bit;
+        }
+    }
+    for (; changed; changed &= changed - 1) {
+        unsigned i = (unsigned)__builtin_ctz(changed);
+        cpu->registers[rule->places[i].target] = values[i];
+    }
+    cpu->registers[machine->sp] = cfa;
+    cpu->known = known | 1u << machine->sp;
+}
+
+/* Frame pointers are a guess: a register that may hold anything. They are believed when they lead
+ * up the stack to a place behind a call in known code. */
+static enum step check_guess(const struct walk *walk, uint64_t pc)
+{
+    const struct unwind_machine *machine = walk->unwinder->machine;
+    uint64_t pointer = walk->cpu.registers[machine->frame_pointer];
+    if (pointer % sizeof pointer || pointer < walk->cpu.registers[machine->sp])
+        return STEP_BROKEN;
+    return find_rule(walk->unwinder, pc - 1) ? STEP_ON : STEP_BROKEN;
+}
+
+/* By frame pointers, 0 is the end by convention. */
+static bool is_outermost_guess(const struct walk *walk)
+{
+    uint8_t number = walk->unwinder->machine->frame_pointer;
+    return is_known(&walk->cpu, number) && !walk->cpu.registers[number];
+}
+
+/* From the frame at walk->cpu to its caller. */
+static enum step step_out(struct walk *walk, const struct unwind_rule *rule)
+{
+    const struct unwind_machine *machine = walk->unwinder->machine;
+    bool is_guess = rule == &machine->frame_pointer_rule;
+    uint64_t cfa, pc = 0, sp = walk->cpu.registers[machine->sp];
+    if (is_guess && is_outermost_guess(walk))
+        return STEP_COMPLETE;
+    if (rule->return_address.kind == UNWIND_UNDEFINED)
+        return STEP_COMPLETE;
+    enum step step = find_cfa(walk, rule, &cfa);
+    if (step != STEP_ON)
+        return step;
+    /* A signal may have been handled on a stack of its own, anywhere. */
+    if (!rule->is_signal && (cfa < sp || cfa - sp < machine->least_frame_bytes))
+        return STEP_BROKEN;
+    step = find_return_address(walk, rule, cfa, &pc);
+    if (step == STEP_ON && is_guess)
+        step = check_guess(walk, pc);
+    if (step != STEP_ON)
+        return step;
+    restore_registers(walk, rule, cfa);
+    walk->cpu.pc = pc;
+    walk->is_exact = rule->is_signal;
+    return STEP_ON;
+}
+
+enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample, uint64_t *pcs,
+                       size_t capacity, size_t *ret_count)
+{
+    struct walk walk = {
+        .unwinder = unwinder, .sample = sample, .cpu = sample->cpu, .is_exact = true};
+    size_t count = 0;
+    enum step step = STEP_ON;
+    while (step == STEP_ON && count < capacity) {
+        uint64_t own_avma = walk.cpu.pc - (walk.is_exact ? 0 : 1);
+        const struct unwind_rule *rule = find_rule(unwinder, own_avma);
+        /* The code that a signal handler returns to was not called, so it is at its very start. */
+        pcs[count++] = rule && rule->is_signal ? walk.cpu.pc : own_avma;
+        step = rule ? step_out(&walk, rule) : STEP_BROKEN;
+    }
+    *ret_count = count;
+    return step == STEP_COMPLETE ? UNWIND_COMPLETE
+           : step == STEP_BROKEN ? UNWIND_BROKEN
+                                 : UNWIND_TRUNCATED;
+}

@@ -1,0 +1,168 @@
+#include "report/summary.h"
+
+#include "capture.h"
+#include "failing_malloc.h"
+#include "profile_builder.h"
+#include "unit.h"
+
+#define CHAIN(...) (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4
+
+struct program {
+    struct profile *profile;
+    uint32_t start, eval, module, work, helper, memcpy, extension, syscall, gc;
+};
+
+static struct program make_program(void)
+{
+    struct program p = {.profile = build_profile()};
+    uint32_t python = build_module(p.profile, "libpython3.13.so", PROFILE_MODULE_INTERPRETER);
+    uint32_t jit = build_module(p.profile, "[JIT] tid 1", PROFILE_MODULE_PYTHON);
+    uint32_t libc = build_module(p.profile, "libc.so.6", PROFILE_MODULE_LIBC);
+    uint32_t json = build_module(p.profile, "_json.so", PROFILE_MODULE_EXTENSION);
+    uint32_t kernel = build_module(p.profile, "[kernel.kallsyms]", PROFILE_MODULE_KERNEL);
+    p.start = build_frame(p.profile, python, "Py_RunMain", 0x100);
+    p.eval = build_frame(p.profile, python, "_PyEval_EvalFrameDefault", 0x200);
+    p.gc = build_frame(p.profile, python, "gc_collect_main", 0x300);
+    p.profile->functions.items[p.profile->frames.items[p.gc].function].role = PROFILE_ROLE_GC;
+    p.module = build_frame(p.profile, jit, "py::<module>:/app.py", 0x1000);
+    p.work = build_frame(p.profile, jit, "py::work:/app.py", 0x2000);
+    p.helper = build_frame(p.profile, jit, "py::helper:/app.py", 0x3000);
+    p.memcpy = build_frame(p.profile, libc, "memcpy", 0x100);
+    p.extension = build_frame(p.profile, json, "scan_once", 0x100);
+    p.syscall = build_frame(p.profile, kernel, "sys_read", 0xffffffff81000000);
+    return p;
+}
+
+static const char *page(const struct profile *profile, struct summary_style style)
+{
+    struct summary summary;
+    assert_int_equal(summary_init(&summary, profile), 0);
+    FILE *out = capture_begin();
+    summary_print_text(out, &summary, style);
+    summary_done(&summary);
+    return capture_end(out);
+}
+
+static void self_is_where_no_other_python_function_is_further_in(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 60, CHAIN(p.start, p.module, p.eval, p.work, p.eval));
+    build_sample(p.profile, "py", 1, 40, CHAIN(p.start, p.module, p.eval));
+    struct summary summary;
+    assert_int_equal(summary_init(&summary, p.profile), 0);
+    assert_int_equal(summary.functions.count, 2);
+    assert_int_equal(summary.functions.items[0].self_weight, 60);
+    assert_int_equal(summary.functions.items[0].total_weight, 60);
+    assert_int_equal(summary.functions.items[1].self_weight, 40);
+    assert_int_equal(summary.functions.items[1].total_weight, 100);
+    summary_done(&summary);
+    free_profile(p.profile);
+}
+
+static void recursion_counts_once(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 5, CHAIN(p.work, p.eval, p.helper, p.eval, p.work, p.work));
+    struct summary summary;
+    assert_int_equal(summary_init(&summary, p.profile), 0);
+    for (size_t i = 0; i < summary.functions.count; i++)
+        assert_int_equal(summary.functions.items[i].total_samples, 1);
+    summary_done(&summary);
+    free_profile(p.profile);
+}
+
+static void the_page_shows_functions_places_and_quality(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 50, CHAIN(p.module, p.eval, p.work, p.eval));
+    build_sample(p.profile, "py", 1, 20, CHAIN(p.module, p.eval, p.work, p.eval, p.extension));
+    build_sample(p.profile, "py", 1, 10, CHAIN(p.module, p.eval, p.work, p.eval, p.memcpy));
+    build_sample(p.profile, "py", 1, 8, CHAIN(p.module, p.eval, p.gc, p.memcpy));
+    build_sample(p.profile, "py", 1, 7, CHAIN(p.module, p.eval, p.syscall));
+    build_sample(p.profile, "py", 1, 5, CHAIN(p.start));
+    p.profile->functions.items[p.profile->frames.items[p.work].function].line = 12;
+    assert_string_equal(page(p.profile, (struct summary_style){0}),
+                        "recording: 6 samples of cpu-clock, 1 process\n"
+                        "\n"
+                        "   self    total    samples  function  file:line\n"
+                        " 80.00%   80.00%          3  work      /app.py:12\n"
+                        " 15.00%   95.00%          2  <module>  /app.py\n"
+                        "\n"
+                        "where the time below Python goes\n"
+                        " 50.00%                   1  interpreter\n"
+                        " 20.00%                   1  C extension _json.so\n"
+                        " 10.00%                   1  libc\n"
+                        "  8.00%                   1  garbage collection\n"
+                        "  7.00%                   1  kernel\n"
+                        "  5.00%                   1  no Python function in the stack\n"
+                        "\n"
+                        "samples 6, lost 0, truncated 0, broken 0: 100.0 % complete\n");
+    free_profile(p.profile);
+}
+
+static void colour_comes_only_when_asked_for(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 50, CHAIN(p.work, p.eval));
+    assert_null(strchr(page(p.profile, (struct summary_style){0}), '\033'));
+    assert_non_null(strchr(page(p.profile, (struct summary_style){.colour = true}), '\033'));
+    free_profile(p.profile);
+}
+
+static void without_python_functions_it_says_how_to_record(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 50, CHAIN(p.start, p.eval));
+    const char *text = page(p.profile, (struct summary_style){0});
+    assert_non_null(strstr(text, "no Python functions"));
+    assert_non_null(strstr(text, "pitviper run -- python3"));
+    assert_non_null(strstr(text, "100.00%                   1  interpreter"));
+    free_profile(p.profile);
+}
+
+static void an_empty_profile_has_an_empty_page(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    assert_non_null(strstr(page(p.profile, (struct summary_style){0}), "0 samples"));
+    free_profile(p.profile);
+}
+
+static void short_memory_is_an_error_at_every_point(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 50, CHAIN(p.work, p.eval));
+    struct summary summary;
+    for (long n = 0;; n++) {
+        failing_malloc_after(n);
+        int result = summary_init(&summary, p.profile);
+        if (!failing_malloc_stop()) {
+            assert_int_equal(result, 0);
+            assert_true(n > 5);
+            break;
+        }
+        assert_int_equal(result, -ENOMEM);
+    }
+    summary_done(&summary);
+    free_profile(p.profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(self_is_where_no_other_python_function_is_further_in),
+        cmocka_unit_test(recursion_counts_once),
+        cmocka_unit_test(the_page_shows_functions_places_and_quality),
+        cmocka_unit_test(colour_comes_only_when_asked_for),
+        cmocka_unit_test(without_python_functions_it_says_how_to_record),
+        cmocka_unit_test(an_empty_profile_has_an_empty_page),
+        cmocka_unit_test(short_memory_is_an_error_at_every_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
