@@ -4,7 +4,7 @@
  * Looked for, in this order; a file counts only when its build-id (or, for a debug link without
  * build-id, its checksum) is right:
  *
- *     BUILDID_DIR/.build-id/xx/yyy…/{debug,elf,vdso}   perf's cache: --buildid-dir, else ~/.debug
+ *     BUILDID_DIR/.build-id/xx/yyy…/debug              perf's cache: --buildid-dir, else ~/.debug
  *     /usr/lib/debug/.build-id/xx/yyy….debug           distributions
  *     DIR/NAME, DIR/.debug/NAME, /usr/lib/debug/DIR/NAME   .gnu_debuglink */
 #ifndef PITVIPER_ELF_ELF_DEBUG_H

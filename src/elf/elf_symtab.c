@@ -99,12 +99,10 @@ static char *plt_name(struct elf_symtab *symtab, const struct elf_plt_entry *ent
     char resolver[32];
     snprintf(resolver, sizeof resolver, "*ABS*+%#llx", (unsigned long long)entry->resolver_svma);
     const char *name = *entry->name ? entry->name : resolver;
-    size_t length = strlen(name);
-    char *text = arena_alloc(&symtab->arena, length + sizeof "@plt");
-    if (text) {
-        memcpy(text, name, length);
-        memcpy(text + length, "@plt", sizeof "@plt");
-    }
+    size_t bytes = strlen(name) + sizeof "@plt";
+    char *text = arena_alloc(&symtab->arena, bytes);
+    if (text)
+        snprintf(text, bytes, "%s@plt", name);
     return text;
 }
 
@@ -225,7 +223,7 @@ int elf_symtab_init(struct elf_symtab *symtab, const struct elf_object *object,
     }
     if (!error)
         error = collect_plt(&collection, object);
-    if (!error && symtab->entries.count) {
+    if (!error && symtab->entries.count && collection.ends.items) {
         qsort(symtab->entries.items, symtab->entries.count, sizeof *symtab->entries.items,
               compare_entries);
         keep_the_best(symtab);

@@ -17,6 +17,7 @@ void functions_init(struct functions *functions, struct profile *profile, bool d
 void functions_done(struct functions *functions)
 {
     pairmap_done(&functions->by_start);
+    pairmap_done(&functions->by_inline);
     pairmap_done(&functions->by_ip);
 }
 
@@ -96,14 +97,40 @@ int functions_add_unresolved(struct functions *functions, uint32_t module, uint6
     return push(functions, &function, ret_function);
 }
 
-int functions_add_frame(struct functions *functions, const struct profile_frame *frame,
-                        uint32_t *ret_frame)
+int functions_add_inlined(struct functions *functions, uint32_t into, const char *name,
+                          uint32_t *ret_function)
 {
     struct profile *profile = functions->profile;
-    if (pairmap_get(&functions->by_ip, frame->ip_avma, frame->function, ret_frame))
-        return 0;
-    if (profile->frames.count >= UINT32_MAX - 1 || vector_push(&profile->frames, *frame) < 0)
+    struct profile_function function = profile->functions.items[into];
+    struct symbol symbol = {.name = name, .name_length = strlen(name)};
+    int error = intern_name(functions, &symbol, &function.name);
+    *ret_function = into;
+    if (error < 0 || function.name == profile->functions.items[into].name ||
+        pairmap_get(&functions->by_inline, function.name, into, ret_function))
+        return error;
+    struct strings_text text = strings_get(&profile->strings, function.name);
+    function.is_inlined = true;
+    function.kind = PROFILE_FUNCTION_NATIVE;
+    function.role = (uint8_t)classify_function(text.bytes, text.length);
+    if (profile->functions.count >= UINT32_MAX - 1 ||
+        vector_push(&profile->functions, function) < 0)
         return -ENOMEM;
-    *ret_frame = (uint32_t)(profile->frames.count - 1);
-    return pairmap_set(&functions->by_ip, frame->ip_avma, frame->function, *ret_frame);
+    *ret_function = (uint32_t)(profile->functions.count - 1);
+    return pairmap_set(&functions->by_inline, function.name, into, *ret_function);
+}
+
+int functions_add_frames(struct functions *functions, const struct profile_frame *frames,
+                         size_t count, uint32_t *ret_frame)
+{
+    struct profile *profile = functions->profile;
+    const struct profile_frame *outer = &frames[count - 1];
+    if (pairmap_get(&functions->by_ip, outer->ip_avma, outer->function, ret_frame))
+        return 0;
+    if (profile->frames.count >= UINT32_MAX - 1 - count ||
+        vector_reserve(&profile->frames, profile->frames.count + count) < 0)
+        return -ENOMEM;
+    *ret_frame = (uint32_t)profile->frames.count;
+    for (size_t i = 0; i < count; i++)
+        vector_push(&profile->frames, frames[i]);
+    return pairmap_set(&functions->by_ip, outer->ip_avma, outer->function, *ret_frame);
 }

@@ -9,8 +9,9 @@
 struct functions {
     struct profile *profile; /* borrowed: has the tables */
     bool demangle;
-    struct pairmap by_start; /* (start, module) -> function: the newest one there */
-    struct pairmap by_ip;    /* (ip, function) -> frame */
+    struct pairmap by_start;  /* (start, module) -> function: the newest one there */
+    struct pairmap by_inline; /* (name, function that it is inlined into) -> function */
+    struct pairmap by_ip;     /* (ip, function that is not inlined) -> innermost frame there */
 };
 
 void functions_init(struct functions *functions, struct profile *profile, bool demangle);
@@ -24,8 +25,15 @@ int functions_add(struct functions *functions, uint32_t module, const struct sym
 int functions_add_unresolved(struct functions *functions, uint32_t module, uint64_t address,
                              uint32_t *ret_function);
 
-/* The frame; one like it if there is one already. 0 or -ENOMEM. */
-int functions_add_frame(struct functions *functions, const struct profile_frame *frame,
-                        uint32_t *ret_frame);
+/* A function that is inlined into another one; the other one itself when that has the same name. As
+ * perf does, it starts where the other one does. 0 or -ENOMEM. */
+int functions_add_inlined(struct functions *functions, uint32_t into, const char *name,
+                          uint32_t *ret_function);
+
+/* The innermost of the frames at an address, which are `count`: inlined ones from the innermost on,
+ * the one that is not inlined last. They are entered one behind the other, unless they are there
+ * already. 0 or -ENOMEM. */
+int functions_add_frames(struct functions *functions, const struct profile_frame *frames,
+                         size_t count, uint32_t *ret_frame);
 
 #endif

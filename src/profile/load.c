@@ -246,6 +246,8 @@ static int take_events(struct loader *loader)
         int error = strings_intern(&profile->strings, from->name, strlen(from->name), &event.name);
         if (error < 0 || vector_push(&profile->events, event) < 0)
             return -ENOMEM;
+        if (loader->options->inlines == PROFILE_INLINES_UNWOUND && event.has_user_stacks)
+            loader->resolver.inlines = true;
         if (i == 0)
             loader->is_monotonic = attr->use_clockid && attr->clockid == CLOCK_MONOTONIC;
     }
@@ -289,7 +291,8 @@ static int start(struct loader *loader)
                                          .options = options,
                                          .modules = &loader->modules,
                                          .functions = &loader->functions,
-                                         .kernel = &loader->kernel};
+                                         .kernel = &loader->kernel,
+                                         .inlines = options->inlines == PROFILE_INLINES_ALL};
     bool is_arm = info->arch && strcmp(info->arch, "aarch64") == 0;
     loader->callers = (struct callers){.resolver = &loader->resolver,
                                        .elf_machine = is_arm ? EM_AARCH64 : EM_X86_64,

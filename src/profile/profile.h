@@ -216,14 +216,21 @@ struct profile {
     struct arena arena;          /* owns these copies */
 };
 
+/* Inlined functions need debug information, and time to read it: about 0.3 s for an interpreter. */
+enum profile_inlines {
+    PROFILE_INLINES_NONE,
+    PROFILE_INLINES_ALL,     /* perf 7's reports */
+    PROFILE_INLINES_UNWOUND, /* only in recordings with copies of the stack: perf 6.1's reports */
+};
+
 struct profile_options {
     const char *buildid_dir; /* perf's cache: NULL is ~/.debug */
     const char *debug_dir;   /* NULL is /usr/lib/debug */
     const char *kallsyms;    /* NULL is /proc/kallsyms */
     const char *tmp_dir;     /* where perf maps are; NULL is /tmp. For tests */
     uint32_t max_stack; /* frames of the kernel's chain, and again of unwound ones: 127 as perf */
-    bool inlines;       /* inlined functions as frames of their own */
-    bool lines;         /* source lines of frames: reads debug information */
+    enum profile_inlines inlines; /* inlined functions as frames of their own */
+    bool lines;                   /* source lines of frames: reads debug information */
     bool demangle;
 
     /* Called now and then with the bytes of the file done so far, of how many. Returning false ends

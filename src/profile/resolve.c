@@ -41,7 +41,11 @@ struct answer {
     uint64_t address; /* as perf counts */
     bool has_symbol;
     struct symbol symbol;
+    struct native *native; /* the file of the address; NULL: it is in none */
 };
+
+/* Of functions that are inlined into each other more are not shown. */
+enum { MOST_PLACES = 32 };
 
 /* Asks a perf map: that of the region (the parent's, for memory from before a fork), then that of
  * the process. */
@@ -73,6 +77,7 @@ static void ask_region(struct resolver *resolver, const struct resolve_place *pl
     answer->address = place->avma - region->start_avma + region->fileoff;
     int32_t pid = resolver->profile->processes.items[place->task->process].pid;
     struct native *native = modules_native(resolver->modules, region->module, pid);
+    answer->native = native;
     if (native)
         answer->has_symbol = native_find(native, answer->address, &answer->symbol);
     else if (place->task->map_module != PROFILE_NONE)
@@ -102,6 +107,40 @@ static void ask(struct resolver *resolver, const struct resolve_place *place, st
     }
 }
 
+static int set_line(struct resolver *resolver, const char *file, uint32_t line,
+                    struct profile_frame *frame)
+{
+    if (!file || !line)
+        return 0;
+    frame->line = line;
+    return strings_intern(&resolver->profile->strings, file, strlen(file), &frame->file);
+}
+
+/* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself. */
+static int add_places(struct resolver *resolver, const struct answer *answer,
+                      struct profile_frame frame, uint32_t *ret_frame)
+{
+    struct debug_place places[MOST_PLACES];
+    struct profile_frame frames[MOST_PLACES];
+    const struct profile_options *options = resolver->options;
+    size_t count = native_places(answer->native, answer->address, places, MOST_PLACES);
+    if (count == 0)
+        return functions_add_frames(resolver->functions, &frame, 1, ret_frame);
+    if (!resolver->inlines)
+        count = 1; /* with the line of the address */
+    int error = 0;
+    for (size_t i = 0; error == 0 && i < count; i++) {
+        frames[i] = frame;
+        frames[i].is_inlined = i + 1 < count;
+        if (frames[i].is_inlined)
+            error = functions_add_inlined(resolver->functions, frame.function, places[i].function,
+                                          &frames[i].function);
+        if (error == 0 && options->lines)
+            error = set_line(resolver, places[i].file, places[i].line, &frames[i]);
+    }
+    return error < 0 ? error : functions_add_frames(resolver->functions, frames, count, ret_frame);
+}
+
 static int add_frame(struct resolver *resolver, const struct resolve_place *place,
                      const struct answer *answer, uint32_t *ret_frame)
 {
@@ -110,12 +149,13 @@ static int add_frame(struct resolver *resolver, const struct resolve_place *plac
                                                    &answer->symbol, &frame.function)
                                    : functions_add_unresolved(resolver->functions, answer->module,
                                                               answer->address, &frame.function);
-    if (error == 0 && answer->has_symbol && answer->symbol.line && answer->symbol.file) {
-        frame.line = answer->symbol.line;
-        error = strings_intern(&resolver->profile->strings, answer->symbol.file,
-                               strlen(answer->symbol.file), &frame.file);
-    }
-    return error < 0 ? error : functions_add_frame(resolver->functions, &frame, ret_frame);
+    if (error == 0 && answer->has_symbol)
+        error = set_line(resolver, answer->symbol.file, answer->symbol.line, &frame);
+    if (error < 0)
+        return error;
+    if (answer->native && answer->has_symbol && (resolver->inlines || resolver->options->lines))
+        return add_places(resolver, answer, frame, ret_frame);
+    return functions_add_frames(resolver->functions, &frame, 1, ret_frame);
 }
 
 int resolve(struct resolver *resolver, const struct resolve_place *place, uint32_t *ret_frame)

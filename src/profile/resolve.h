@@ -15,6 +15,8 @@ struct resolver {
     struct kernel *kernel;
     struct pairmap known; /* (avma, address space) -> frame */
 
+    bool inlines; /* inlined functions are wanted */
+
     /* Set when an answer holds for its time only, so that what was made from it must not be
      * remembered. Whoever remembers clears it before. */
     bool is_momentary;

@@ -1,6 +1,6 @@
 /* Of the files of a recording most are only ever mapped; so nothing is read before it is needed:
  * the file when a sample is in it, its debug file and symbols for the first name, its frame
- * information for the first frame that is unwound.
+ * information for the first frame that is unwound, its debug information for the first line.
  *
  * The file at the path may not be the one that was recorded: packages are upgraded, and a path of a
  * container names something else here. The build-id decides; without one the path is trusted, as
@@ -23,7 +23,8 @@ struct native {
     struct elf_object *debug; /* valid with `looked_for_debug`; NULL: there is none */
     struct elf_symtab symtab; /* valid with `has_symtab` */
     struct unwind_table unwind;
-    bool looked_for_debug, tried_symtab, has_symtab, tried_unwind, has_unwind;
+    struct debug_info *info; /* NULL: there is none, or not tried */
+    bool looked_for_debug, tried_symtab, has_symtab, tried_unwind, has_unwind, tried_info;
 };
 
 static bool is_right(const struct elf_object *object, const struct native_wanted *wanted)
@@ -87,6 +88,7 @@ void native_close(struct native *native)
         elf_symtab_done(&native->symtab);
     if (native->has_unwind)
         unwind_table_done(&native->unwind);
+    debug_info_close(native->info);
     elf_object_close(native->debug);
     elf_object_close(native->object);
     free(native);
@@ -151,4 +153,34 @@ const struct unwind_table *native_unwind_table(struct native *native)
 bool native_bias(const struct native *native, const struct elf_mapping *mapping, uint64_t *ret_bias)
 {
     return elf_object_bias(native->object, mapping, ret_bias);
+}
+
+static bool has_dwarf(const struct elf_object *object)
+{
+    Elf64_Shdr section;
+    return object && (elf_file_section_named(&object->elf, ".debug_line", &section) ||
+                      elf_file_section_named(&object->elf, ".zdebug_line", &section));
+}
+
+static const struct debug_info *info_of(struct native *native)
+{
+    if (native->tried_info)
+        return native->info;
+    native->tried_info = true;
+    const struct elf_object *object = native->object;
+    if (!has_dwarf(object))
+        object = native_debug(native);
+    if (!has_dwarf(object) || debug_info_open(object->path, &native->info) < 0)
+        native->info = NULL;
+    return native->info;
+}
+
+size_t native_places(struct native *native, uint64_t fileoff, struct debug_place *places,
+                     size_t capacity)
+{
+    const struct debug_info *info = info_of(native);
+    uint64_t svma;
+    if (!info || !elf_object_svma_of(native->object, fileoff, &svma))
+        return 0;
+    return debug_info_find(info, svma, places, capacity);
 }

@@ -5,6 +5,7 @@
 #define PITVIPER_SYMBOL_NATIVE_H
 
 #include "elf/elf_debug.h"
+#include "symbol/debug_info.h"
 #include "symbol/symbol.h"
 #include "unwind/unwind_table.h"
 
@@ -30,6 +31,11 @@ bool native_find(struct native *native, uint64_t fileoff, struct symbol *ret_sym
 
 /* Whether there is a symbol table at all. */
 bool native_has_symbols(struct native *native);
+
+/* The functions that a place in the file belongs to, with their lines: see debug_info_find. 0 when
+ * there is no debug information for the file. Reads it at the first call, which takes a while. */
+size_t native_places(struct native *native, uint64_t fileoff, struct debug_place *places,
+                     size_t capacity);
 
 /* How to unwind the code of the file; NULL when it can't be known. Valid until native_close. */
 const struct unwind_table *native_unwind_table(struct native *native);

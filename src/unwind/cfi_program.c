@@ -75,7 +75,7 @@ struct run {
     struct state state, initial; /* `initial`: after the common instructions */
     struct state remembered[MOST_REMEMBERED];
     size_t remembered_count;
-    struct cursor *cursor;
+    struct cursor cursor; /* at the next instruction */
 };
 
 static bool fits_i32(int64_t value)
@@ -256,7 +256,7 @@ static struct cursor read_block(struct cursor *cursor)
 /* Instructions that set the rule of one register. False when it is none of them. */
 static bool run_column_instruction(struct run *run, uint8_t op)
 {
-    struct cursor *cursor = run->cursor;
+    struct cursor *cursor = &run->cursor;
     if (op != 0x05 && op != 0x06 && op != 0x07 && op != 0x08 && op != 0x09 && op != 0x10 &&
         op != 0x11 && op != 0x14 && op != 0x15 && op != 0x16 && op != 0x2f)
         return false;
@@ -303,7 +303,7 @@ static bool run_column_instruction(struct run *run, uint8_t op)
 
 static int run_instruction(struct run *run, uint8_t op)
 {
-    struct cursor *cursor = run->cursor;
+    struct cursor *cursor = &run->cursor;
     const struct state *state = &run->state;
     switch (op) {
     case 0x00: /* nop */
@@ -359,19 +359,20 @@ static int run_instruction(struct run *run, uint8_t op)
 
 static int run_instructions(struct run *run, struct cursor instructions)
 {
-    run->cursor = &instructions;
-    while (cursor_left(&instructions)) {
-        uint8_t op = cursor_u8(&instructions), low = op & (uint8_t)~HIGH_MASK;
+    struct cursor *cursor = &run->cursor;
+    *cursor = instructions;
+    while (cursor_left(cursor)) {
+        uint8_t op = cursor_u8(cursor), low = op & (uint8_t)~HIGH_MASK;
         int error = 0;
         if ((op & HIGH_MASK) == HIGH_ADVANCE)
             error = advance(run, low);
         else if ((op & HIGH_MASK) == HIGH_OFFSET)
-            set_offset(run, low, (int64_t)cursor_uleb128(&instructions), UNWIND_AT_CFA);
+            set_offset(run, low, (int64_t)cursor_uleb128(cursor), UNWIND_AT_CFA);
         else if ((op & HIGH_MASK) == HIGH_RESTORE)
             restore_column(run, low);
         else
             error = run_instruction(run, op);
-        if (!error && !cursor_ok(&instructions))
+        if (!error && !cursor_ok(cursor))
             error = -EBADMSG;
         if (error < 0)
             return error;

@@ -11,5 +11,9 @@ def jit_spin():
     return built(BUILD, "tests/jit_spin")
 
 
+def inlined():
+    return built(BUILD, "tests/inlined")
+
+
 def profile_dump():
     return built(SANITIZED, "tests/profile_dump")

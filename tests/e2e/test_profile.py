@@ -6,6 +6,8 @@ with the same thread, name and time; and of the frames 99.9 % must be the same, 
 that is right is named below and counts as the same.
 """
 import collections
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -14,7 +16,7 @@ from ..builds import sanitized_environment
 from .interpreters import every_python, found
 from .perf import read_script
 from .profiles import FEWEST_SAMPLES, Profile, chain
-from .targets import FOO_BAR_BAZ, MIXED_WORK, profile_dump
+from .targets import FOO_BAR_BAZ, MIXED_WORK, inlined, profile_dump
 
 ENOUGH = 0.999
 UNKNOWN = "[unknown]"
@@ -156,3 +158,37 @@ def test_folding_puts_python_functions_next_to_each_other(perf, python):
         names = [frame.function for frame in sample.stack]
         return names[:4] == ["<module>", "baz", "bar", "foo"]
     assert folded.share_of(is_one_run) >= 0.97
+
+
+# What libdw found out is compared with addr2line, which goes its own way (libbfd).
+def addr2line(path, svma):
+    """[(function, file name, line)] at an address, innermost first."""
+    out = subprocess.run(["addr2line", "-f", "-i", "-e", path, hex(svma)],
+                         stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")
+    places = []
+    for function, place in zip(out[::2], out[1::2]):
+        file, line = re.match(r"(.*):(\d+|\?)", place).groups()
+        places.append((function, file.rsplit("/", 1)[-1], int(line) if line != "?" else 0))
+    return places
+
+
+def test_inlined_functions_and_lines_are_those_of_addr2line(perf):
+    if not shutil.which("addr2line"):
+        pytest.skip("addr2line is not installed: apt install binutils")
+    recording = perf.record(inlined())
+    text = dump(recording, "--inline", "--lines")
+    if "(inlined)" not in text:
+        pytest.skip("pitviper was built without libdw: apt install libdw-dev")
+    seen = collections.Counter()
+    for group in re.findall(r"((?:\t *[0-9a-f]+ \S+ \(inlined\)\n(?:  .*\n)?)*"
+                            r"\t *[0-9a-f]+ \S+ \(\S*/inlined\)\n(?:  .*\n)?)", text):
+        frames = re.findall(r"\t *([0-9a-f]+) (\S+) .*\n  .*?([^/]*):(\d+)\n", group)
+        seen[tuple(frames)] += 1
+    assert sum(seen.values()) >= FEWEST_SAMPLES
+    # The program's only executable segment: its pages are where they are in the file.
+    for frames, _ in seen.most_common(20):
+        places = [(function, file, int(line)) for _, function, file, line in frames]
+        offset = int(frames[0][0], 16) & 0xfff
+        assert places in [addr2line(inlined(), page + offset) for page in range(0, 0x4000, 0x1000)]
+    assert any([frame[1] for frame in frames] == ["innermost", "middle", "outer"]
+               for frames in seen)

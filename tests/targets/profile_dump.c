@@ -67,7 +67,8 @@ int main(int count, char **arguments)
     for (int i = 2; i < count; i++) {
         quality |= strcmp(arguments[i], "--quality") == 0;
         folded |= strcmp(arguments[i], "--fold") == 0;
-        options.inlines |= strcmp(arguments[i], "--inline") == 0;
+        if (strcmp(arguments[i], "--inline") == 0)
+            options.inlines = PROFILE_INLINES_ALL;
         view.lines |= strcmp(arguments[i], "--lines") == 0;
         if (strcmp(arguments[i], "--buildid-dir") == 0 && i + 1 < count)
             options.buildid_dir = arguments[++i];
