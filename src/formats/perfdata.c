@@ -25,7 +25,7 @@
 #include <string.h>
 
 enum { SEARCH_FACTOR = 16, SEARCH_MINIMUM_BYTES = 1 << 20 };
-enum { FIRST_OF_PERF = 64 }; /* the kernel's record types are below */
+enum { FIRST_OF_PERF = PERFDATA_HEADER_ATTR }; /* the kernel's record types are below */
 
 struct perfdata_reader {
     struct mapping mapping; /* empty when the memory is the caller's */
@@ -327,7 +327,8 @@ void perfdata_rewind(struct perfdata_reader *reader)
     if (!checked_mul(reader->length, SEARCH_FACTOR, &reader->judge.search_bytes_left))
         reader->judge.search_bytes_left = reader->length;
     reader->judge.search_bytes_left += SEARCH_MINIMUM_BYTES;
-    reader->judge.is_unaligned = reader->facts.info.is_compressed;
+    reader->judge.is_unaligned =
+        reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
     reader->stats = (struct perfdata_stats){0};
     reader->damage = reader->header_damage;
     reader->is_at_end = reader->is_out_of_memory = false;

@@ -19,8 +19,8 @@
  *
  * Validity. What records point to is valid until the next call of perfdata_next, perfdata_rewind or
  * perfdata_close; where `record.lasting` is set, until perfdata_close. That is so for all records
- * of files that are not compressed. struct perfdata_info and what it points to is valid until
- * perfdata_close, but see "Pipe mode".
+ * of files that are neither compressed nor in pipe mode. struct perfdata_info and what it points to
+ * is valid until perfdata_close, but see "Pipe mode".
  *
  * Second pass. perfdata_rewind starts again, as often as wanted, for pipes too.
  *
@@ -33,7 +33,7 @@
  * among the others. It is told by its header, not by the kind of file, and read the same way: from
  * a FIFO or from standard input it first goes to an unlinked temporary file. What stands before the
  * first record of the kernel is in struct perfdata_info after perfdata_open, the rest (build-ids,
- * usually) after perfdata_next has returned 0.
+ * usually) after perfdata_next has returned 0; pointers in it may change meanwhile.
  *
  * Damage is skipped, noted in perfdata_damage() and never an error of perfdata_next: it goes on
  * with the next record that can be found. A file that ends early is `truncated`, not damaged. One

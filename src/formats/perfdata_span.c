@@ -7,8 +7,8 @@
  * nothing. Otherwise it is decoded here; if its fields agree with its size, what is behind it is
  * damaged, else the record itself is.
  *
- * Behind damage the search goes on in steps of 8 bytes, to which everything is aligned (in
- * compressed files of older perfs nothing is: then byte by byte), to a record that decodes and has
+ * Behind damage the search goes on in steps of 8 bytes, to which everything is aligned (but not
+ * behind compressed records and in pipe mode: there byte by byte), to a record that decodes and has
  * a familiar header behind it. A search may look at the same bytes several times, once for each
  * place that claims them; all of them together may look at as many bytes as perfdata.c allows, so
  * that no file can make it quadratic. */
@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { HEADER_BYTES = sizeof(struct perf_event_header), ALIGNMENT = 8 };
+enum { FIRST_OF_PERF = PERFDATA_HEADER_ATTR };
 
 const uint8_t *perfdata_judge_align(const struct perfdata_judge *judge, const uint8_t *record,
                                     size_t length)
@@ -32,8 +33,7 @@ const uint8_t *perfdata_judge_align(const struct perfdata_judge *judge, const ui
 static bool can_have_size(const struct perf_event_header *header)
 {
     return header->size >= HEADER_BYTES &&
-           (header->size % ALIGNMENT == 0 || header->type == PERFDATA_COMPRESSED ||
-            header->type == PERFDATA_TRACING_DATA);
+           (header->size % ALIGNMENT == 0 || header->type >= FIRST_OF_PERF);
 }
 
 static bool is_familiar(const struct perf_event_header *header)

@@ -19,7 +19,7 @@ struct perfdata_judge {
     const struct perfdata_events *events;
     uint64_t *aligned;        /* PERFDATA_RECORD_MOST bytes, for records that are not aligned */
     size_t search_bytes_left; /* how much may still be looked at to find records behind damage */
-    bool is_unaligned;        /* records may start anywhere, for there are compressed ones */
+    bool is_unaligned;        /* records may start anywhere: some of perf's own have odd sizes */
 };
 
 /* A record's size has 16 bits. */

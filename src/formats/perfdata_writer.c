@@ -1,0 +1,371 @@
+/* The file, in the order in which it is written:
+ *
+ *     header | ids of all events | attributes | records ... | table of features | features |
+ * private
+ *
+ * The header is written first with a data size of 0 and corrected at the end, which is what makes a
+ * file finished. The table must start right behind the records, where readers look for it; its
+ * place is left free until the features are written. perf takes no feature bits of others, hence
+ * private data stand behind everything and are found by the header's field for event types, which
+ * nobody else has used for years. */
+#include "formats/perfdata_writer.h"
+
+#include "base/arena.h"
+#include "formats/perfdata_encode.h"
+#include "formats/perfdata_features.h"
+#include "formats/perfdata_output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_BYTES = 104, SECTION_BYTES = 16, RECORD_HEADER_BYTES = 8 };
+
+/* perf 6.1 refuses attributes that are larger. */
+enum { MOST_ATTR_BYTES = 128 };
+
+/* Texts in features are padded as perf does. */
+enum { TEXT_ALIGNMENT = 64 };
+
+enum { MISC_BUILD_ID_SIZE = 1 << 15 };
+
+struct perfdata_writer {
+    struct perfdata_output output;
+    struct arena arena; /* the events and the buffer */
+    struct perfdata_event *events;
+    size_t event_count;
+    uint64_t attrs_offset;
+    uint64_t data_offset;
+    uint64_t first_sample_ns;
+    uint64_t last_sample_ns;
+};
+
+struct section {
+    uint64_t offset;
+    uint64_t size;
+};
+
+static size_t attr_bytes(void)
+{
+    return sizeof(struct perf_event_attr) < MOST_ATTR_BYTES ? sizeof(struct perf_event_attr)
+                                                            : MOST_ATTR_BYTES;
+}
+
+/* --- start --------------------------------------------------------------------------------- */
+
+static int check_events(const struct perfdata_event *events, size_t count)
+{
+    if (!count)
+        return -EINVAL;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t type = events[i].attr.sample_type;
+        if (type & ~(uint64_t)PERFDATA_ENCODED_SAMPLE_TYPE)
+            return -ENOTSUP;
+        if (count > 1 && (!events[i].id_count || !(type & PERF_SAMPLE_IDENTIFIER)))
+            return -EINVAL;
+    }
+    return 0;
+}
+
+static int copy_event(struct perfdata_writer *writer, const struct perfdata_event *event,
+                      struct perfdata_event *copy)
+{
+    *copy = *event;
+    copy->attr.size = (uint32_t)attr_bytes();
+    copy->ids = (const uint64_t *)arena_copy(&writer->arena, event->ids,
+                                             event->id_count * sizeof *event->ids);
+    if (event->name)
+        copy->name = arena_copy(&writer->arena, event->name, strlen(event->name));
+    return copy->ids && (copy->name || !event->name) ? 0 : -ENOMEM;
+}
+
+static int copy_events(struct perfdata_writer *writer, const struct perfdata_event *events,
+                       size_t count)
+{
+    writer->events = arena_alloc(&writer->arena, count * sizeof *events);
+    if (!writer->events)
+        return -ENOMEM;
+    writer->event_count = count;
+    for (size_t i = 0; i < count; i++)
+        if (copy_event(writer, &events[i], &writer->events[i]) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+static void put_section(struct writer *header, uint64_t offset, uint64_t size)
+{
+    writer_u64(header, offset);
+    writer_u64(header, size);
+}
+
+/* `data_end` is 0 as long as it is not known. */
+static void put_header(struct perfdata_writer *writer, uint64_t data_end, struct section private,
+                       const uint64_t features[4])
+{
+    uint8_t bytes[HEADER_BYTES];
+    struct writer header;
+    writer_init(&header, bytes, sizeof bytes);
+    writer_bytes(&header, "PERFILE2", 8);
+    writer_u64(&header, HEADER_BYTES);
+    writer_u64(&header, attr_bytes() + SECTION_BYTES);
+    put_section(&header, writer->attrs_offset, writer->data_offset - writer->attrs_offset);
+    put_section(&header, writer->data_offset, data_end ? data_end - writer->data_offset : 0);
+    put_section(&header, private.offset, private.size);
+    for (size_t i = 0; i < 4; i++)
+        writer_u64(&header, features[i]);
+    perfdata_output_patch(&writer->output, 0, bytes, sizeof bytes);
+}
+
+static void put_events(struct perfdata_writer *writer)
+{
+    struct perfdata_output *output = &writer->output;
+    uint64_t ids_offset = perfdata_output_position(output);
+    for (size_t i = 0; i < writer->event_count; i++)
+        perfdata_output_bytes(output, writer->events[i].ids,
+                              writer->events[i].id_count * sizeof(uint64_t));
+    writer->attrs_offset = perfdata_output_position(output);
+    for (size_t i = 0; i < writer->event_count; i++) {
+        uint64_t ids_bytes = writer->events[i].id_count * sizeof(uint64_t);
+        perfdata_output_bytes(output, &writer->events[i].attr, attr_bytes());
+        perfdata_output_u64(output, ids_offset);
+        perfdata_output_u64(output, ids_bytes);
+        ids_offset += ids_bytes;
+    }
+    writer->data_offset = perfdata_output_position(output);
+}
+
+static int start(struct perfdata_writer *writer, const struct perfdata_event *events, size_t count)
+{
+    void *buffer = arena_alloc(&writer->arena, PERFDATA_OUTPUT_BYTES);
+    if (!buffer || copy_events(writer, events, count) < 0)
+        return -ENOMEM;
+    writer_init(&writer->output.buffer, buffer, PERFDATA_OUTPUT_BYTES);
+    writer->output.position = HEADER_BYTES;
+    put_events(writer);
+    put_header(writer, 0, (struct section){0}, (const uint64_t[4]){0});
+    return perfdata_output_flush(&writer->output);
+}
+
+int perfdata_writer_open(int fd, const struct perfdata_event *events, size_t event_count,
+                         struct perfdata_writer **ret_writer)
+{
+    int error = check_events(events, event_count);
+    if (error < 0)
+        return error;
+    struct perfdata_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return -ENOMEM;
+    writer->output.fd = fd;
+    error = start(writer, events, event_count);
+    if (error < 0) {
+        perfdata_writer_close(writer);
+        return error;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+void perfdata_writer_close(struct perfdata_writer *writer)
+{
+    if (!writer)
+        return;
+    arena_done(&writer->arena);
+    free(writer);
+}
+
+/* --- records ------------------------------------------------------------------------------- */
+
+int perfdata_writer_record(struct perfdata_writer *writer, const struct perfdata_record *record)
+{
+    struct perfdata_output *output = &writer->output;
+    if (record->event >= writer->event_count)
+        return -EINVAL;
+    if (output->buffer.capacity - output->buffer.length < PERFDATA_ENCODED_MOST_BYTES)
+        perfdata_output_flush(output);
+    if (output->error)
+        return output->error;
+    int error = perfdata_encode(&output->buffer, &writer->events[record->event], record);
+    if (error < 0 || record->type != PERF_RECORD_SAMPLE)
+        return error;
+    if (!writer->first_sample_ns || record->time_ns < writer->first_sample_ns)
+        writer->first_sample_ns = record->time_ns;
+    if (record->time_ns > writer->last_sample_ns)
+        writer->last_sample_ns = record->time_ns;
+    return 0;
+}
+
+int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, size_t length)
+{
+    perfdata_output_bytes(&writer->output, records, length);
+    return writer->output.error;
+}
+
+int perfdata_writer_round(struct perfdata_writer *writer)
+{
+    struct perf_event_header header = {.type = PERFDATA_FINISHED_ROUND, .size = sizeof header};
+    return perfdata_writer_bytes(writer, &header, sizeof header);
+}
+
+/* --- features ------------------------------------------------------------------------------ */
+
+static size_t padded_length(const char *text)
+{
+    return (strlen(text) / TEXT_ALIGNMENT + 1) * TEXT_ALIGNMENT;
+}
+
+static void put_text(struct perfdata_output *output, const char *text)
+{
+    size_t length = strlen(text);
+    perfdata_output_u32(output, (uint32_t)padded_length(text));
+    perfdata_output_bytes(output, text, length);
+    perfdata_output_zeros(output, padded_length(text) - length);
+}
+
+static void put_event_names(const struct perfdata_writer *writer, struct perfdata_output *output)
+{
+    perfdata_output_u32(output, (uint32_t)writer->event_count);
+    perfdata_output_u32(output, (uint32_t)attr_bytes());
+    for (size_t i = 0; i < writer->event_count; i++) {
+        const struct perfdata_event *event = &writer->events[i];
+        perfdata_output_bytes(output, &event->attr, attr_bytes());
+        perfdata_output_u32(output, (uint32_t)event->id_count);
+        put_text(output, event->name ? event->name : "");
+        perfdata_output_bytes(output, event->ids, event->id_count * sizeof *event->ids);
+    }
+}
+
+static void put_build_id(struct perfdata_output *output, const struct perfdata_build_id *build_id)
+{
+    enum { ID_BYTES = 24, FIXED_BYTES = RECORD_HEADER_BYTES + 4 + ID_BYTES };
+    size_t path_bytes = padded_length(build_id->path);
+    struct perf_event_header header = {.misc = build_id->misc | MISC_BUILD_ID_SIZE,
+                                       .size = (uint16_t)(FIXED_BYTES + path_bytes)};
+    uint8_t id[ID_BYTES] = {0};
+    memcpy(id, build_id->id, sizeof build_id->id);
+    id[sizeof build_id->id] = build_id->id_length;
+    perfdata_output_bytes(output, &header, sizeof header);
+    perfdata_output_u32(output, (uint32_t)build_id->pid);
+    perfdata_output_bytes(output, id, sizeof id);
+    perfdata_output_bytes(output, build_id->path, strlen(build_id->path));
+    perfdata_output_zeros(output, path_bytes - strlen(build_id->path));
+}
+
+static const char *text_of(const struct perfdata_info *info, unsigned feature)
+{
+    switch (feature) {
+    case PERFDATA_FEATURE_HOSTNAME:
+        return info->hostname;
+    case PERFDATA_FEATURE_OSRELEASE:
+        return info->os_release;
+    case PERFDATA_FEATURE_VERSION:
+        return info->perf_version;
+    case PERFDATA_FEATURE_ARCH:
+        return info->arch;
+    case PERFDATA_FEATURE_CPUDESC:
+        return info->cpu_description;
+    case PERFDATA_FEATURE_CPUID:
+        return info->cpu_id;
+    default:
+        return NULL;
+    }
+}
+
+static bool has_names(const struct perfdata_writer *writer)
+{
+    for (size_t i = 0; i < writer->event_count; i++)
+        if (writer->events[i].name)
+            return true;
+    return false;
+}
+
+static bool is_wanted(const struct perfdata_writer *writer, const struct perfdata_info *info,
+                      unsigned feature)
+{
+    switch (feature) {
+    case PERFDATA_FEATURE_BUILD_ID:
+        return info->build_id_count > 0;
+    case PERFDATA_FEATURE_NRCPUS:
+        return info->cpus_available > 0;
+    case PERFDATA_FEATURE_TOTAL_MEM:
+        return info->memory_kilobytes > 0;
+    case PERFDATA_FEATURE_CMDLINE:
+        return info->argument_count > 0;
+    case PERFDATA_FEATURE_EVENT_DESC:
+        return has_names(writer);
+    case PERFDATA_FEATURE_SAMPLE_TIME:
+        return writer->last_sample_ns > 0;
+    case PERFDATA_FEATURE_CLOCK_DATA:
+        return info->has_clock;
+    default:
+        return text_of(info, feature) != NULL;
+    }
+}
+
+static void put_feature(struct perfdata_writer *writer, const struct perfdata_info *info,
+                        unsigned feature)
+{
+    struct perfdata_output *output = &writer->output;
+    switch (feature) {
+    case PERFDATA_FEATURE_BUILD_ID:
+        for (size_t i = 0; i < info->build_id_count; i++)
+            put_build_id(output, &info->build_ids[i]);
+        break;
+    case PERFDATA_FEATURE_NRCPUS:
+        perfdata_output_u32(output, info->cpus_available);
+        perfdata_output_u32(output, info->cpus_online);
+        break;
+    case PERFDATA_FEATURE_TOTAL_MEM:
+        perfdata_output_u64(output, info->memory_kilobytes);
+        break;
+    case PERFDATA_FEATURE_CMDLINE:
+        perfdata_output_u32(output, (uint32_t)info->argument_count);
+        for (size_t i = 0; i < info->argument_count; i++)
+            put_text(output, info->arguments[i]);
+        break;
+    case PERFDATA_FEATURE_EVENT_DESC:
+        put_event_names(writer, output);
+        break;
+    case PERFDATA_FEATURE_SAMPLE_TIME:
+        perfdata_output_u64(output, writer->first_sample_ns);
+        perfdata_output_u64(output, writer->last_sample_ns);
+        break;
+    case PERFDATA_FEATURE_CLOCK_DATA:
+        perfdata_output_u32(output, 1); /* version */
+        perfdata_output_u32(output, info->clock_id);
+        perfdata_output_u64(output, info->clock_wall_ns);
+        perfdata_output_u64(output, info->clock_ns);
+        break;
+    default:
+        put_text(output, text_of(info, feature));
+    }
+}
+
+int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata_info *info)
+{
+    struct perfdata_output *output = &writer->output;
+    uint64_t data_end = perfdata_output_position(output);
+    struct section table[PERFDATA_FEATURES];
+    uint64_t bits[4] = {0};
+    size_t count = 0;
+    for (unsigned feature = 0; feature < PERFDATA_FEATURES; feature++)
+        count += is_wanted(writer, info, feature);
+    perfdata_output_zeros(output, count * SECTION_BYTES);
+    count = 0;
+    for (unsigned feature = 0; feature < PERFDATA_FEATURES; feature++) {
+        if (!is_wanted(writer, info, feature))
+            continue;
+        struct section *section = &table[count++];
+        section->offset = perfdata_output_position(output);
+        put_feature(writer, info, feature);
+        section->size = perfdata_output_position(output) - section->offset;
+        bits[feature / 64] |= UINT64_C(1) << feature % 64;
+    }
+    struct section private = {0};
+    if (info->private_length)
+    private = (struct section){perfdata_output_position(output), info->private_length};
+    perfdata_output_bytes(output, info->private_data, info->private_length);
+    perfdata_output_flush(output);
+    perfdata_output_patch(output, data_end, table, count * sizeof *table);
+    put_header(writer, data_end, private, bits);
+    return output->error;
+}
