@@ -73,6 +73,11 @@ int new_file_write(struct new_file *file, const void *bytes, size_t length)
     return 0;
 }
 
+int new_file_skip(struct new_file *file, off_t length)
+{
+    return lseek(file->fd, length, SEEK_CUR) < 0 ? -errno : 0;
+}
+
 int new_file_commit(struct new_file *file)
 {
     int error =

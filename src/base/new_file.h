@@ -26,6 +26,10 @@ int new_file_open(struct new_file *file, const char *path, mode_t mode);
 /* All of it, or a negative errno: -ENOSPC, ... */
 int new_file_write(struct new_file *file, const void *bytes, size_t length);
 
+/* Leaves so many zero bytes out, which takes no room on the disk. Not at the end of the file, and
+ * only where it is not written directly. */
+int new_file_skip(struct new_file *file, off_t length);
+
 int new_file_commit(struct new_file *file);
 void new_file_done(struct new_file *file);
 

@@ -8,6 +8,14 @@
  *              .symtab .strtab .shstrtab
  *              .debug_line .debug_info .debug_abbrev .debug_aranges   (when there are lines)
  *              section headers
+ *     (hole)
+ *              .eh_frame, .eh_frame_hdr once more, where find_room said
+ *
+ * Unwinding data is there twice because its readers differ. libdw takes it from the file, by
+ * program headers. libunwind inside perf looks the section .eh_frame_hdr up by its name and then
+ * reads it at the address where it would be if the whole file were mapped: behind the code, where
+ * the process has something else. So the copy is as far away as the next free place in the process,
+ * which costs nothing but a hole in the file.
  *
  * Everything is written twice by the same code: first into a writer without room, which tells where
  * each section starts and ends, then into memory of just that size, where headers and distances
@@ -34,6 +42,8 @@ enum section {
     SYMTAB,
     STRTAB,
     SHSTRTAB,
+    ROOM_EH_FRAME,
+    ROOM_EH_FRAME_HDR,
     DEBUG_LINE,
     DEBUG_INFO,
     DEBUG_ABBREV,
@@ -58,6 +68,8 @@ static const struct {
     [SYMTAB] = {".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym)},
     [STRTAB] = {".strtab", SHT_STRTAB, 0, 1, 0, 0},
     [SHSTRTAB] = {".shstrtab", SHT_STRTAB, 0, 1, 0, 0},
+    [ROOM_EH_FRAME] = {".eh_frame.room", SHT_PROGBITS, 0, 8, 0, 0},
+    [ROOM_EH_FRAME_HDR] = {".eh_frame_hdr.room", SHT_PROGBITS, 0, 4, 0, 0},
     [DEBUG_LINE] = {".debug_line", SHT_PROGBITS, 0, 1, 0, 0},
     [DEBUG_INFO] = {".debug_info", SHT_PROGBITS, 0, 1, 0, 0},
     [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
@@ -69,7 +81,7 @@ enum { PROGRAM_HEADERS = 3, NOTE_NAME_BYTES = 4 };
 struct frame {
     struct jit_frame parts;
     uint64_t cie; /* offset in .eh_frame */
-    uint64_t fde; /* likewise; known after the first pass */
+    uint64_t fde; /* offset in the file of the FDE written last */
 };
 
 struct image {
@@ -81,7 +93,11 @@ struct image {
     uint8_t *cies;        /* the start of .eh_frame: all CIEs; owned */
     size_t cie_bytes;
 
-    /* Of each section; known after the first pass. */
+    uint64_t headers_fileoff; /* of the section headers */
+    uint64_t room_fileoff;    /* of the copy of the unwinding data; 0: there is none */
+    size_t room_offset;       /* of it in memory */
+
+    /* Of each section in the file; known after the first pass. */
     uint64_t starts[SECTIONS], ends[SECTIONS];
 };
 
@@ -165,7 +181,7 @@ static void encode_elf_header(struct writer *writer, const struct image *image)
         .e_machine = (Elf64_Half)image->source->elf_machine,
         .e_version = EV_CURRENT,
         .e_phoff = sizeof header,
-        .e_shoff = (image->ends[section_count(image) - 1] + 7) & ~(uint64_t)7,
+        .e_shoff = image->headers_fileoff,
         .e_ehsize = sizeof header,
         .e_phentsize = sizeof(Elf64_Phdr),
         .e_phnum = PROGRAM_HEADERS,
@@ -212,28 +228,31 @@ static void encode_text(struct writer *writer, const struct image *image)
     }
 }
 
-static void encode_eh_frame(struct writer *writer, struct image *image)
+/* `moved`: how far the place in the file is from that in memory. */
+static void encode_eh_frame(struct writer *writer, struct image *image, uint64_t moved)
 {
-    uint64_t start = writer->length;
+    uint64_t start = writer->length + moved;
     writer_bytes(writer, image->cies, image->cie_bytes);
     for (size_t i = 0; i < image->source->count; i++) {
         struct frame *frame = &image->frames[i];
-        frame->fde = writer->length;
+        frame->fde = writer->length + moved;
         jit_frame_encode_fde(writer, &frame->parts,
-                             &(struct jit_frame_place){.cie = start + frame->cie,
+                             &(struct jit_frame_place){.section = moved,
+                                                       .cie = start + frame->cie,
                                                        .code = svma_of(image, i),
                                                        .code_size = size_of(image, i)});
     }
     writer_u32(writer, 0); /* the end */
 }
 
-static void encode_eh_frame_hdr(struct writer *writer, const struct image *image)
+static void encode_eh_frame_hdr(struct writer *writer, const struct image *image, uint64_t moved,
+                                uint64_t eh_frame_fileoff)
 {
     /* Version 1; a pointer relative to itself, a count, and a table relative to this section. */
     static const uint8_t encodings[] = {1, 0x1b, 0x03, 0x3b};
-    uint64_t start = writer->length;
+    uint64_t start = writer->length + moved;
     writer_bytes(writer, encodings, sizeof encodings);
-    writer_u32(writer, (uint32_t)(image->starts[EH_FRAME] - writer->length));
+    writer_u32(writer, (uint32_t)(eh_frame_fileoff - (writer->length + moved)));
     writer_u32(writer, (uint32_t)image->source->count);
     for (size_t i = 0; i < image->source->count; i++) {
         writer_u32(writer, (uint32_t)(svma_of(image, i) - start));
@@ -283,9 +302,9 @@ static void encode_section(struct writer *writer, struct image *image, enum sect
     case TEXT:
         return encode_text(writer, image);
     case EH_FRAME:
-        return encode_eh_frame(writer, image);
+        return encode_eh_frame(writer, image, 0);
     case EH_FRAME_HDR:
-        return encode_eh_frame_hdr(writer, image);
+        return encode_eh_frame_hdr(writer, image, 0, image->starts[EH_FRAME]);
     case SYMTAB:
         return encode_symtab(writer, image);
     case STRTAB:
@@ -305,12 +324,30 @@ static void encode_section(struct writer *writer, struct image *image, enum sect
     }
 }
 
-static void encode_section_headers(struct writer *writer, const struct image *image)
+/* The copy takes the name by which it is looked for; without one, there are two empty sections. */
+static enum section named_like(const struct image *image, size_t section)
 {
-    size_t name = 0;
+    if (section == EH_FRAME_HDR && image->room_fileoff)
+        return ROOM_EH_FRAME_HDR;
+    if (section == ROOM_EH_FRAME_HDR && image->room_fileoff)
+        return EH_FRAME_HDR;
+    return (enum section)section;
+}
+
+static size_t name_offset(enum section section)
+{
+    size_t offset = 0;
+    for (int i = 0; i < (int)section; i++)
+        offset += strlen(SECTION_KINDS[i].name) + 1;
+    return offset;
+}
+
+static void encode_section_headers(struct writer *writer, struct image *image)
+{
     writer_align(writer, 0, 8);
+    image->headers_fileoff = writer->length;
     for (size_t i = 0; i < section_count(image); i++) {
-        Elf64_Shdr header = {.sh_name = (Elf64_Word)name,
+        Elf64_Shdr header = {.sh_name = (Elf64_Word)name_offset(named_like(image, i)),
                              .sh_type = SECTION_KINDS[i].type,
                              .sh_flags = SECTION_KINDS[i].flags,
                              .sh_offset = image->starts[i],
@@ -318,13 +355,24 @@ static void encode_section_headers(struct writer *writer, const struct image *im
                              .sh_link = SECTION_KINDS[i].link,
                              .sh_addralign = SECTION_KINDS[i].alignment,
                              .sh_entsize = SECTION_KINDS[i].entry_bytes};
-        if (header.sh_flags & SHF_ALLOC)
+        if (header.sh_flags & SHF_ALLOC || i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
             header.sh_addr = header.sh_offset;
         if (i == SYMTAB)
             header.sh_info = 1; /* the first symbol that is not local */
         writer_bytes(writer, &header, sizeof header);
-        name += strlen(SECTION_KINDS[i].name) + 1;
     }
+}
+
+static void encode_room(struct writer *writer, struct image *image)
+{
+    writer_align(writer, 0, 8);
+    image->room_offset = writer->length;
+    uint64_t moved = image->room_fileoff - writer->length;
+    image->starts[ROOM_EH_FRAME] = writer->length + moved;
+    encode_eh_frame(writer, image, moved);
+    image->ends[ROOM_EH_FRAME] = image->starts[ROOM_EH_FRAME_HDR] = writer->length + moved;
+    encode_eh_frame_hdr(writer, image, moved, image->starts[ROOM_EH_FRAME]);
+    image->ends[ROOM_EH_FRAME_HDR] = writer->length + moved;
 }
 
 static void encode(struct writer *writer, struct image *image)
@@ -334,6 +382,8 @@ static void encode(struct writer *writer, struct image *image)
     encode_program_header(writer, image, PT_NOTE, NOTE);
     encode_program_header(writer, image, PT_GNU_EH_FRAME, EH_FRAME_HDR);
     for (size_t i = NOTE; i < section_count(image); i++) {
+        if (i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
+            continue;
         if (i == TEXT)
             writer_zeros(writer, image->text_svma - writer->length);
         else
@@ -343,6 +393,8 @@ static void encode(struct writer *writer, struct image *image)
         image->ends[i] = writer->length;
     }
     encode_section_headers(writer, image);
+    if (image->room_fileoff)
+        encode_room(writer, image);
 }
 
 /* Not a cryptographic sum, but 160 bits of which each depends on all of the content: three lanes
@@ -364,20 +416,50 @@ static void make_build_id(const uint8_t *data, size_t length, uint8_t ret_id[])
     memcpy(ret_id, lanes, ELF_IMAGE_BUILD_ID_BYTES);
 }
 
-static int encode_twice(struct image *image, struct elf_image *ret_image)
+/* Asks for a place for the copy, behind everything else in the file. */
+static void find_room(struct image *image, uint64_t length)
+{
+    const struct elf_image_source *source = image->source;
+    if (!source->find_room)
+        return;
+    uint64_t bytes = image->ends[EH_FRAME_HDR] - image->starts[EH_FRAME];
+    uint64_t after = (image->base_avma + length + ELF_IMAGE_PAGE) & ~(uint64_t)(ELF_IMAGE_PAGE - 1);
+    uint64_t avma = source->find_room(source->context, after, bytes);
+    if (avma >= after && avma - image->base_avma <= ELF_IMAGE_MOST_SPAN_BYTES)
+        image->room_fileoff = avma - image->base_avma;
+}
+
+static void measure(struct image *image, size_t *ret_length)
 {
     struct writer writer;
     writer_init(&writer, NULL, 0);
     encode(&writer, image);
-    size_t length = writer.length;
+    *ret_length = writer.length;
+}
+
+static int encode_twice(struct image *image, struct elf_image *ret_image)
+{
+    size_t length;
+    measure(image, &length);
+    find_room(image, length);
+    if (image->room_fileoff)
+        measure(image, &length);
     if (length > UINT32_MAX)
         return -EFBIG;
     ret_image->data = malloc(length);
     if (!ret_image->data)
         return -ENOMEM;
+    struct writer writer;
     writer_init(&writer, ret_image->data, length);
     encode(&writer, image);
     ret_image->length = length;
+    ret_image->frames_end_fileoff = image->ends[EH_FRAME_HDR];
+    if (image->room_fileoff) {
+        ret_image->hole_offset = image->room_offset;
+        ret_image->hole_bytes = image->room_fileoff - image->room_offset;
+        ret_image->room_avma = image->base_avma + image->room_fileoff;
+        ret_image->room_bytes = image->ends[ROOM_EH_FRAME_HDR] - image->room_fileoff;
+    }
     make_build_id(ret_image->data, length, ret_image->build_id);
     memcpy(ret_image->data + image->ends[NOTE] - ELF_IMAGE_BUILD_ID_BYTES, ret_image->build_id,
            ELF_IMAGE_BUILD_ID_BYTES);

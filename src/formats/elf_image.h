@@ -33,12 +33,28 @@ struct elf_image_source {
     const struct elf_image_function *functions; /* ascending, disjoint, none of size 0 */
     size_t count;                               /* at least 1 */
     uint32_t elf_machine;                       /* EM_X86_64, ... */
+    /* Where in the process nothing was ever mapped: at or behind `after_avma`, so many bytes; 0
+     * when there is no such place near. NULL: don't ask. See struct elf_image. */
+    uint64_t (*find_room)(void *context, uint64_t after_avma, uint64_t bytes);
+    void *context;
     const char *title; /* what the compilation unit is called: the dump's path */
 };
 
 struct elf_image {
     uint8_t *data; /* owned */
     size_t length;
+
+    /* The file has a hole before data[hole_offset]: so many bytes that are not in `data`. */
+    size_t hole_offset;
+    uint64_t hole_bytes;
+
+    /* perf with libunwind (6.1) reads .eh_frame_hdr through the mappings of the process, so it must
+     * be mapped somewhere, at the right distance from the code: this part of the file, where
+     * `find_room` said. Otherwise 0 bytes. */
+    uint64_t room_avma;
+    uint64_t room_bytes;
+    uint64_t frames_end_fileoff; /* end of the unwinding data that follows the code directly */
+
     uint64_t base_avma;                         /* may wrap below 0 for code in the first page */
     uint8_t build_id[ELF_IMAGE_BUILD_ID_BYTES]; /* made from all of the content */
     size_t without_frames; /* functions whose unwinding data was not understood, or with none */

@@ -24,7 +24,7 @@
 
 enum {
     MOST_CODE_BYTES = 256 << 20,    /* of one function */
-    MOST_MAPPING_GAP_BYTES = 256,   /* padding between functions; trampolines have up to 84 */
+    MOST_MAPPING_GAP_BYTES = 1024,  /* padding between functions; CPython 3.13.0 has 261 */
     MOST_IMAGE_GAP_BYTES = 1 << 20, /* between two functions */
     FREE_PADDING_BYTES = 16 << 20,  /* in an image; above it, at most PADDING_FACTOR x the code */
     PADDING_FACTOR = 4,
@@ -34,6 +34,7 @@ enum {
 struct piece {
     uint64_t start, end;
     uint64_t timestamp;
+    uint64_t limit; /* start of the next piece that does not overlap this one */
     const struct jitdump_code *code;
     size_t order; /* in the dump */
     uint32_t generation;
@@ -128,6 +129,20 @@ static bool overlap(const struct pieces *pieces)
         end = pieces->items[i].end;
     }
     return false;
+}
+
+/* In the order of addresses. */
+static void find_limits(struct pieces *pieces)
+{
+    uint64_t limit = UINT64_MAX;
+    for (size_t i = pieces->count; i-- > 0;) {
+        struct piece *piece = &pieces->items[i];
+        if (i + 1 < pieces->count && piece[1].start >= piece->end)
+            limit = piece[1].start;
+        else if (i + 1 < pieces->count)
+            limit = piece->end; /* overlapped: keep to the code */
+        piece->limit = limit;
+    }
 }
 
 /* Heights over the distinct starts and ends: leaf i stands for the addresses from points[i] to
@@ -270,6 +285,7 @@ static int add_to_image(struct jitdump_images *images, const struct piece *piece
         struct jitdump_mapping *last = &images->mappings.items[images->mappings.count - 1];
         if (belongs_to_mapping(last, piece)) {
             last->end_avma = piece->end;
+            last->limit_avma = piece->limit;
             if (piece->timestamp < last->timestamp)
                 last->timestamp = piece->timestamp;
             return 0;
@@ -279,6 +295,7 @@ static int add_to_image(struct jitdump_images *images, const struct piece *piece
     return vector_push(&images->mappings,
                        ((struct jitdump_mapping){.start_avma = piece->start,
                                                  .end_avma = piece->end,
+                                                 .limit_avma = piece->limit,
                                                  .timestamp = piece->timestamp,
                                                  .generation = piece->generation,
                                                  .image = (uint32_t)images->images.count - 1}));
@@ -317,6 +334,7 @@ int jitdump_images_init(struct jitdump_images *images, const struct jitdump_inde
     if (!error) {
         qsort(pieces.items, pieces.count, sizeof *pieces.items, by_address);
         drop_repeated(&pieces);
+        find_limits(&pieces);
         if (overlap(&pieces))
             error = find_generations(&pieces);
     }

@@ -23,7 +23,8 @@ struct jitdump_image {
 struct jitdump_mapping {
     uint64_t start_avma;
     uint64_t end_avma;
-    uint64_t timestamp; /* in the clock of the dump: when its first code came */
+    uint64_t limit_avma; /* where other code follows, of any time; UINT64_MAX: nowhere */
+    uint64_t timestamp;  /* in the clock of the dump: when its first code came */
     uint32_t generation;
     uint32_t image; /* of `images` */
 };

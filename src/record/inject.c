@@ -28,8 +28,9 @@ struct job {
     struct inject_result *result;
     const struct perfdata_info *info;
     struct inject_mappings mappings;
-    char folder[PATH_MAX]; /* of the images */
-    bool is_out_of_room;   /* no image could be written: don't try again and again */
+    char folder[PATH_MAX];   /* of the images */
+    uint64_t rooms_end_avma; /* of the places that find_room gave to this dump */
+    bool is_out_of_room;     /* no image could be written: don't try again and again */
 };
 
 static int note(struct inject_result *result, const char *path, const char *problem, int error,
@@ -88,8 +89,23 @@ static int write_image(const char *path, const struct elf_image *image)
     CLEANUP(new_file_done) struct new_file file;
     int error = new_file_open(&file, path, 0644);
     if (!error)
-        error = new_file_write(&file, image->data, image->length);
+        error = new_file_write(&file, image->data,
+                               image->hole_bytes ? image->hole_offset : image->length);
+    if (!error && image->hole_bytes)
+        error = new_file_skip(&file, (off_t)image->hole_bytes);
+    if (!error && image->hole_bytes)
+        error = new_file_write(&file, image->data + image->hole_offset,
+                               image->length - image->hole_offset);
     return error ? error : new_file_commit(&file);
+}
+
+/* Places are handed out once: what is behind the last one is free. */
+static uint64_t find_room(void *context, uint64_t after_avma, uint64_t bytes)
+{
+    struct job *job = context;
+    if (after_avma < job->rooms_end_avma)
+        after_avma = job->rooms_end_avma;
+    return inject_scan_room(job->mappings.scan, after_avma, bytes);
 }
 
 /* 0 or -ENOMEM; an image that can't be made or written is noted. */
@@ -100,6 +116,8 @@ static int add_image(struct job *job, const struct inject_dump *dump, size_t num
                                           dump->images.functions.items + part->first_function,
                                       .count = part->function_count,
                                       .elf_machine = dump->elf_machine,
+                                      .find_room = job->request->per_function ? NULL : find_room,
+                                      .context = job,
                                       .title = dump->marker->path};
     CLEANUP(elf_image_done) struct elf_image image;
     char path[PATH_MAX];
@@ -115,6 +133,8 @@ static int add_image(struct job *job, const struct inject_dump *dump, size_t num
         job->is_out_of_room = true;
         return note(job->result, path, "can't be written; its functions have no names", error, 0);
     }
+    if (image.room_bytes)
+        job->rooms_end_avma = image.room_avma + image.room_bytes;
     job->result->images++;
     job->result->functions += part->function_count;
     return inject_mappings_add(&job->mappings, dump, number, &image, path);
@@ -150,6 +170,7 @@ static int add_dump(struct job *job, const struct inject_marker *marker)
     if (error)
         return note(job->result, marker->path, problem, error == -EBADMSG ? 0 : error, 0);
     job->result->dumps++;
+    job->rooms_end_avma = 0;
     size_t untimed = job->mappings.untimed;
     error = note_damage(job, &dump);
     for (size_t i = 0; i < dump.images.images.count && !error && !job->is_out_of_room; i++)

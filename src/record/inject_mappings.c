@@ -148,18 +148,36 @@ static int add_mapping(struct inject_mappings *mappings, const struct target *ta
     return error ? error : add_behind_anons(mappings, target, mapping, time_ns, &seen);
 }
 
+/* The unwinding data, for those who read it through the mappings of the process: as early as the
+ * marker, and nobody ever maps anything in its place. */
+static int add_room(struct inject_mappings *mappings, const struct target *target)
+{
+    const struct elf_image *image = target->image;
+    uint64_t time_ns = target->dump->marker->time_ns;
+    if (!image->room_bytes)
+        return 0;
+    return add(mappings, target,
+               (struct appearance){.start_avma = image->room_avma,
+                                   .end_avma = image->room_avma + image->room_bytes,
+                                   .time_ns = time_ns,
+                                   .round = inject_scan_round(mappings->scan, time_ns)});
+}
+
 int inject_mappings_add(struct inject_mappings *mappings, const struct inject_dump *dump,
                         size_t number, const struct elf_image *image, const char *path)
 {
     struct target target = {.dump = dump, .image = image, .path = path};
     const struct jitdump_image *part = &dump->images.images.items[number];
     for (size_t i = 0; i < part->mapping_count; i++) {
-        int error =
-            add_mapping(mappings, &target, &dump->images.mappings.items[part->first_mapping + i]);
+        struct jitdump_mapping mapping = dump->images.mappings.items[part->first_mapping + i];
+        uint64_t frames_end_avma = image->base_avma + image->frames_end_fileoff;
+        if (part->function_count == 1 && frames_end_avma <= mapping.limit_avma)
+            mapping.end_avma = frames_end_avma; /* the room behind the code is enough */
+        int error = add_mapping(mappings, &target, &mapping);
         if (error < 0)
             return error;
     }
-    return 0;
+    return add_room(mappings, &target);
 }
 
 static int compare(const void *left, const void *right)

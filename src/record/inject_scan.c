@@ -63,8 +63,13 @@ static int add_mmap(struct pass *pass, const struct perfdata_record *record)
 {
     const struct perfdata_mmap *mmap = &record->mmap;
     uint32_t named_pid;
-    if (mmap->pid < 0 || mmap->is_data)
+    if (mmap->pid < 0)
         return 0;
+    int error =
+        vector_push(&pass->scan->used,
+                    ((struct inject_range){mmap->start_avma, mmap->start_avma + mmap->length}));
+    if (error || mmap->is_data)
+        return error;
     if (parse_marker(mmap, &named_pid))
         return add_marker(pass, record, named_pid);
     if (!is_anonymous(mmap))
@@ -109,6 +114,29 @@ static int read_records(struct pass *pass, struct perfdata_reader *reader)
     return result;
 }
 
+static int by_start(const void *left, const void *right)
+{
+    const struct inject_range *a = left, *b = right;
+    return (a->start_avma > b->start_avma) - (a->start_avma < b->start_avma);
+}
+
+static void join_used(struct inject_scan *scan)
+{
+    struct inject_range *ranges = scan->used.items;
+    size_t kept = 0;
+    if (scan->used.count)
+        qsort(ranges, scan->used.count, sizeof *ranges, by_start);
+    for (size_t i = 0; i < scan->used.count; i++) {
+        if (kept && ranges[i].start_avma <= ranges[kept - 1].end_avma) {
+            if (ranges[i].end_avma > ranges[kept - 1].end_avma)
+                ranges[kept - 1].end_avma = ranges[i].end_avma;
+        } else {
+            ranges[kept++] = ranges[i];
+        }
+    }
+    scan->used.count = kept;
+}
+
 int inject_scan_init(struct inject_scan *scan, struct perfdata_reader *reader,
                      const struct perfdata_splice *splice)
 {
@@ -126,6 +154,7 @@ int inject_scan_init(struct inject_scan *scan, struct perfdata_reader *reader,
         if (scan->newest_ns.items[i] < scan->newest_ns.items[i - 1])
             scan->newest_ns.items[i] = scan->newest_ns.items[i - 1];
     }
+    join_used(scan);
     if (error < 0)
         inject_scan_done(scan);
     return error;
@@ -136,6 +165,7 @@ void inject_scan_done(struct inject_scan *scan)
     arena_done(&scan->arena);
     vector_done(&scan->markers);
     vector_done(&scan->anons);
+    vector_done(&scan->used);
     vector_done(&scan->newest_ns);
 }
 
@@ -150,4 +180,19 @@ size_t inject_scan_round(const struct inject_scan *scan, uint64_t time_ns)
             high = middle;
     }
     return low;
+}
+
+uint64_t inject_scan_room(const struct inject_scan *scan, uint64_t after_avma, uint64_t bytes)
+{
+    enum { PAGE = 0x1000 };
+    uint64_t start = after_avma + PAGE;
+    for (size_t i = 0; i < scan->used.count; i++) {
+        const struct inject_range *range = &scan->used.items[i];
+        if (range->end_avma < start)
+            continue;
+        if (range->start_avma > start && range->start_avma - start >= bytes + PAGE)
+            break;
+        start = ((range->end_avma + PAGE - 1) & ~(uint64_t)(PAGE - 1)) + PAGE;
+    }
+    return start >= after_avma && start + bytes + PAGE > start ? start : 0;
 }

@@ -28,10 +28,15 @@ struct inject_anon {
     size_t round; /* of the recording, see perfdata_splice_round */
 };
 
+struct inject_range {
+    uint64_t start_avma, end_avma;
+};
+
 struct inject_scan {
     struct arena arena;                   /* has the paths */
     VECTOR(struct inject_marker) markers; /* one per process and path: the last */
     VECTOR(struct inject_anon) anons;     /* in the order of time */
+    VECTOR(struct inject_range) used;     /* whatever was mapped by anybody; sorted, disjoint */
     VECTOR(uint64_t) newest_ns; /* by round: the newest time in it or before; one per round */
 };
 
@@ -42,5 +47,9 @@ void inject_scan_done(struct inject_scan *scan);
 
 /* The round in which a record of that time belongs: the first that reaches it, else the last. */
 size_t inject_scan_round(const struct inject_scan *scan, uint64_t time_ns);
+
+/* An address at or behind `after_avma` where no process ever had anything for so many bytes and a
+ * page on either side; 0 when there is none. */
+uint64_t inject_scan_room(const struct inject_scan *scan, uint64_t after_avma, uint64_t bytes);
 
 #endif
