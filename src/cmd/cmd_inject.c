@@ -34,10 +34,10 @@ static void print_note(const struct inject_note *note)
     if (note->count)
         snprintf(count, sizeof count, " (%s)", text_number(note->count, number));
     if (note->error)
-        command_error(&cmd_inject, "%s %s%s: %s", note->path, note->problem, count,
+        command_error(&cmd_inject, "%s: %s%s: %s", note->path, note->problem, count,
                       strerror(-note->error));
     else
-        command_error(&cmd_inject, "%s %s%s", note->path, note->problem, count);
+        command_error(&cmd_inject, "%s: %s%s", note->path, note->problem, count);
 }
 
 /* One line: what matters most. Everything with -v. */

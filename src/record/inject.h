@@ -21,7 +21,7 @@ struct inject_request {
 /* Something that is not as it should be; what could be done without it was done. */
 struct inject_note {
     char *path;          /* of the file that is meant; owned */
-    const char *problem; /* static; reads on from the path: "is damaged" */
+    const char *problem; /* static; for "PATH: PROBLEM" */
     int error;           /* negative errno that adds to it, or 0 */
     size_t count;        /* of what the problem speaks of, or 0 */
 };
