@@ -8,13 +8,16 @@
 #include "cmd/command.h"
 #include "cmd/inspect.h"
 #include "formats/jitdump.h"
+#include "formats/perfdata.h"
 #include "formats/perfmap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SHOWN_PLACES = 10 };
 
@@ -164,13 +167,28 @@ static int inspect_file(const struct inspect *inspect)
     const struct file *file = &inspect->file;
     if (jitdump_is(file->data, file->length))
         return inspect_jitdump(inspect);
+    if (perfdata_is(file->data, file->length))
+        return inspect_perfdata(inspect);
     if (looks_like_perfmap(inspect) || is_named_like_perfmap(inspect->path))
         return inspect_perfmap(inspect);
     if (!file->length)
         command_error(&cmd_inspect, "%s: is empty", inspect->path);
     else
-        command_error(&cmd_inspect, "%s: is neither a perf map nor a jitdump file", inspect->path);
+        command_error(&cmd_inspect, "%s: is neither a perf.data, a perf map nor a jitdump file",
+                      inspect->path);
     return STATUS_FAILED;
+}
+
+/* Recordings may be larger than memory: they are told by their first bytes. */
+static bool is_perfdata_on_disk(const char *path)
+{
+    struct stat status;
+    char magic[8];
+    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+        return false;
+    CLEANUP(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic &&
+           perfdata_is(magic, sizeof magic);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -193,6 +211,8 @@ static int run(const struct command *self, int argc, char **argv)
         return STATUS_USAGE;
     }
     inspect.path = paths[0];
+    if (is_perfdata_on_disk(inspect.path))
+        return inspect_perfdata(&inspect);
     CLEANUP(file_done) struct file file;
     int error = file_read(inspect.path, &file);
     if (error < 0) {
@@ -206,10 +226,10 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_inspect = {
     .name = "inspect",
     .arguments = "FILE",
-    .summary = "say what a perf map or jitdump file holds, and what is damaged in it",
-    .details = "Says what FILE holds: counts, address ranges, the first and the last entry, and\n"
-               "what is damaged and where. FILE is a perf map (/tmp/perf-PID.map) or a jitdump\n"
-               "(/tmp/jit-PID.dump); which one is told by its content.\n"
+    .summary = "say what a perf.data, perf map or jitdump file holds, and what is damaged in it",
+    .details = "Says what FILE holds: counts, address ranges, times, and what is damaged and\n"
+               "where. FILE is a recording of perf (perf.data), a perf map (/tmp/perf-PID.map) or\n"
+               "a jitdump (/tmp/jit-PID.dump); which one is told by its content.\n"
                "\n"
                "The exit status is 0 when the whole file was understood, 1 when it could not be\n"
                "read or a part of it is damaged or cut off, 2 when the command line is wrong.\n",

@@ -10,7 +10,7 @@
 
 struct inspect {
     const char *path;
-    struct file file;
+    struct file file; /* `data` is NULL for a perf.data on disk, which is not read whole */
     bool json;
 };
 
@@ -20,6 +20,7 @@ enum { INSPECT_NAME_LIMIT = 120 };
 /* Each prints what the file holds and returns an exit status. */
 int inspect_perfmap(const struct inspect *inspect);
 int inspect_jitdump(const struct inspect *inspect);
+int inspect_perfdata(const struct inspect *inspect);
 
 /* The first line of the text view. */
 void inspect_title(const struct inspect *inspect, const char *format);

@@ -34,6 +34,7 @@ struct perfdata_reader {
     struct perfdata_facts facts;
     struct perfdata_extent extent;
     struct damage header_damage; /* found by perfdata_open */
+    bool starts_unaligned;       /* what every pass begins with, see struct perfdata_judge */
     size_t facts_end;            /* records in the file before this have been taken into `facts` */
 
     /* The state of a pass. */
@@ -46,6 +47,7 @@ struct perfdata_reader {
     struct perfdata_block *borrowed; /* of the record that was returned last */
     struct perfdata_stats stats;
     struct damage damage;
+    uint64_t newest_ns; /* of the records returned */
     bool is_at_end;
     bool is_out_of_memory;
 };
@@ -253,6 +255,7 @@ static int open_data(struct perfdata_reader *reader, const char *source, const c
         return -ENOMEM;
     reader->facts.info.source = copy;
     reader->facts.info.bytes = reader->length;
+    reader->starts_unaligned = reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
     perfdata_rewind(reader);
     if (!reader->facts.info.is_pipe_mode)
         return 0;
@@ -327,10 +330,10 @@ void perfdata_rewind(struct perfdata_reader *reader)
     if (!checked_mul(reader->length, SEARCH_FACTOR, &reader->judge.search_bytes_left))
         reader->judge.search_bytes_left = reader->length;
     reader->judge.search_bytes_left += SEARCH_MINIMUM_BYTES;
-    reader->judge.is_unaligned =
-        reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
+    reader->judge.is_unaligned = reader->starts_unaligned;
     reader->stats = (struct perfdata_stats){0};
     reader->damage = reader->header_damage;
+    reader->newest_ns = 0;
     reader->is_at_end = reader->is_out_of_memory = false;
 }
 
@@ -363,6 +366,10 @@ static bool hand_out(struct perfdata_reader *reader, const uint8_t *record,
     if (result == 1) {
         ret_record->offset = offset_of(reader, record, block);
         ret_record->lasting = bytes == record && !block;
+        if (ret_record->time_ns > reader->newest_ns)
+            reader->newest_ns = ret_record->time_ns;
+        else if (ret_record->time_ns && ret_record->time_ns < reader->newest_ns)
+            reader->stats.unordered++;
         return true;
     }
     if (result == -EBADMSG)
@@ -418,16 +425,13 @@ int perfdata_next(struct perfdata_reader *reader, struct perfdata_record *ret_re
     reader->borrowed = NULL;
     while (!reader->is_out_of_memory) {
         struct perfdata_queued item;
-        bool is_late;
-        int result = 0;
-        if (perfdata_order_pop(&reader->order, &item, &is_late)) {
-            reader->stats.unordered += is_late;
+        int result;
+        if (perfdata_order_pop(&reader->order, &item))
             result = hand_out(reader, item.record, item.block, ret_record);
-        } else if (reader->is_at_end) {
+        else if (reader->is_at_end)
             return 0;
-        } else {
+        else
             result = read_more(reader, ret_record);
-        }
         if (result == 1)
             return 1;
         reader->is_out_of_memory = result < 0;

@@ -88,18 +88,16 @@ static int read_features(struct cursor file, struct perfdata_facts *facts, const
             damage_note_truncated(damage, entry);
             return 0;
         }
-        int error = -EBADMSG;
-        if (is_inside(section, file.length))
-            error = perfdata_facts_feature(facts, feature, open_section(file, section));
-        else if (section.offset <= file.length)
-            damage_note_truncated(damage, section.offset);
+        if (!is_inside(section, file.length)) {
+            damage_note_truncated(damage,
+                                  section.offset < file.length ? section.offset : file.length);
+            continue;
+        }
+        int error = perfdata_facts_feature(facts, feature, open_section(file, section));
         if (error == -ENOMEM)
             return error;
-        if (error < 0 && is_inside(section, file.length))
+        if (error < 0)
             note(damage, section, "a feature section is damaged");
-        else if (error < 0 && section.offset > file.length)
-            note(damage, (struct perfdata_section){entry, SECTION_BYTES},
-                 "a feature section points past the end of the file");
     }
     return 0;
 }

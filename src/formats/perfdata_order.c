@@ -24,7 +24,7 @@ void perfdata_order_done(struct perfdata_order *order)
 void perfdata_order_clear(struct perfdata_order *order)
 {
     order->queue.count = order->head = order->ready = 0;
-    order->limit_ns = order->newest_ns = order->handed_out_ns = 0;
+    order->limit_ns = order->newest_ns = 0;
 }
 
 int perfdata_order_push(struct perfdata_order *order, struct perfdata_queued item)
@@ -124,14 +124,10 @@ int perfdata_order_finish(struct perfdata_order *order, bool all)
     return 0;
 }
 
-bool perfdata_order_pop(struct perfdata_order *order, struct perfdata_queued *ret_item,
-                        bool *ret_late)
+bool perfdata_order_pop(struct perfdata_order *order, struct perfdata_queued *ret_item)
 {
     if (order->head == order->ready)
         return false;
     *ret_item = order->queue.items[order->head++];
-    *ret_late = ret_item->time_ns < order->handed_out_ns;
-    if (!*ret_late)
-        order->handed_out_ns = ret_item->time_ns;
     return true;
 }

@@ -22,9 +22,8 @@ struct perfdata_order {
     VECTOR(size_t) runs;                  /* where the sorted parts of the queue start */
     size_t head;
     size_t ready;
-    uint64_t limit_ns;      /* what the end of this round completes */
-    uint64_t newest_ns;     /* the latest time seen */
-    uint64_t handed_out_ns; /* the latest time handed out */
+    uint64_t limit_ns;  /* what the end of this round completes */
+    uint64_t newest_ns; /* the latest time seen */
 };
 
 void perfdata_order_done(struct perfdata_order *order);
@@ -36,8 +35,7 @@ int perfdata_order_push(struct perfdata_order *order, struct perfdata_queued ite
 /* A round is over, or everything (`all`): what is complete now can be taken. 0 or -ENOMEM. */
 int perfdata_order_finish(struct perfdata_order *order, bool all);
 
-/* Takes the next record that is complete. *ret_late tells that a later one was taken before. */
-bool perfdata_order_pop(struct perfdata_order *order, struct perfdata_queued *ret_item,
-                        bool *ret_late);
+/* Takes the next record that is complete; false when there is none. */
+bool perfdata_order_pop(struct perfdata_order *order, struct perfdata_queued *ret_item);
 
 #endif

@@ -134,13 +134,13 @@ def named_to_confuse(folder):
 
 @pytest.mark.parametrize("json", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("make, complaint", [
-    (with_text, "neither a perf map nor a jitdump"),
+    (with_text, "neither a perf.data, a perf map nor a jitdump"),
     (empty, "empty"),
     (lambda folder: folder, "folder"),
     (lambda folder: folder / "missing", "no such file"),
     (lambda folder: "/dev/null", "device"),
     (unreadable, "permission denied"),
-    (named_to_confuse, "neither a perf map nor a jitdump"),
+    (named_to_confuse, "neither a perf.data, a perf map nor a jitdump"),
 ], ids=["text", "empty", "folder", "missing", "device", "unreadable", "confusing-name"])
 def test_what_is_no_such_file_gets_one_line(make, complaint, json, tmp_path):
     result = pitviper("inspect", *json, make(tmp_path))

@@ -86,7 +86,7 @@ static void write_sample(struct perfdata_writer *writer, uint64_t number, uint32
 
 static void write_end(struct perfdata_writer *writer, uint64_t count)
 {
-    struct perfdata_record lost = {.type = PERF_RECORD_LOST,
+    struct perfdata_record lost = {.type = PERF_RECORD_LOST_SAMPLES,
                                    .pid = PID,
                                    .tid = PID,
                                    .time_ns = START_NS + 200 + count * 1000,
