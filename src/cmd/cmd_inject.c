@@ -28,27 +28,26 @@ static void print_failure(const struct inject_result *result, int error)
     }
 }
 
-static void print_note(const struct inject_note *note)
+/* `others`: how many are not shown. */
+static void print_note(const struct inject_note *note, size_t others)
 {
-    char number[TEXT_NUMBER_BYTES], count[TEXT_NUMBER_BYTES + 16] = "";
+    char number[TEXT_NUMBER_BYTES], count[TEXT_NUMBER_BYTES + 16] = "", more[64] = "";
     if (note->count)
         snprintf(count, sizeof count, " (%s)", text_number(note->count, number));
-    if (note->error)
-        command_error(&cmd_inject, "%s: %s%s: %s", note->path, note->problem, count,
-                      strerror(-note->error));
-    else
-        command_error(&cmd_inject, "%s: %s%s", note->path, note->problem, count);
+    if (others)
+        snprintf(more, sizeof more, "; and %zu more problems, see them with -v", others);
+    command_error(&cmd_inject, "%s: %s%s%s%s%s", note->path, note->problem, count,
+                  note->error ? ": " : "", note->error ? strerror(-note->error) : "", more);
 }
 
-/* One line: what matters most. Everything with -v. */
+/* One line: what was met first. Everything with -v. */
 static void print_notes(const struct inject_result *result, bool verbose)
 {
     size_t count = result->notes.count;
-    for (size_t i = 0; i < count && (verbose || i < 1); i++)
-        print_note(&result->notes.items[i]);
-    if (count > 1 && !verbose)
-        command_error(&cmd_inject, "and %zu more problems of this kind; see them with -v",
-                      count - 1);
+    for (size_t i = 0; i < count && verbose; i++)
+        print_note(&result->notes.items[i], 0);
+    if (count && !verbose)
+        print_note(&result->notes.items[0], count - 1);
 }
 
 static int inject(const struct inject_request *request, bool verbose)

@@ -54,10 +54,10 @@ enum section {
 
 static const struct {
     const char *name;
-    uint32_t type;
+    uint64_t type;
     uint64_t flags;
     uint64_t alignment;
-    uint32_t link;
+    uint64_t link;
     uint64_t entry_bytes;
 } SECTION_KINDS[SECTIONS] = {
     [NO_SECTION] = {.name = ""},
@@ -348,11 +348,11 @@ static void encode_section_headers(struct writer *writer, struct image *image)
     image->headers_fileoff = writer->length;
     for (size_t i = 0; i < section_count(image); i++) {
         Elf64_Shdr header = {.sh_name = (Elf64_Word)name_offset(named_like(image, i)),
-                             .sh_type = SECTION_KINDS[i].type,
+                             .sh_type = (Elf64_Word)SECTION_KINDS[i].type,
                              .sh_flags = SECTION_KINDS[i].flags,
                              .sh_offset = image->starts[i],
                              .sh_size = image->ends[i] - image->starts[i],
-                             .sh_link = SECTION_KINDS[i].link,
+                             .sh_link = (Elf64_Word)SECTION_KINDS[i].link,
                              .sh_addralign = SECTION_KINDS[i].alignment,
                              .sh_entsize = SECTION_KINDS[i].entry_bytes};
         if (header.sh_flags & SHF_ALLOC || i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
