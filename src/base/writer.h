@@ -33,6 +33,13 @@ void writer_u16(struct writer *writer, uint16_t value);
 void writer_u32(struct writer *writer, uint32_t value);
 void writer_u64(struct writer *writer, uint64_t value);
 
+/* Numbers of DWARF: seven bits a byte, the lowest first (LEB128). */
+void writer_uleb(struct writer *writer, uint64_t value);
+void writer_sleb(struct writer *writer, int64_t value);
+
+/* As many zero bytes. */
+void writer_zeros(struct writer *writer, size_t length);
+
 /* Lower-case hexadecimal without prefix or leading zeros. */
 void writer_hex(struct writer *writer, uint64_t value);
 

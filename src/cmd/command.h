@@ -22,6 +22,7 @@ struct command {
 
 extern const struct command cmd_doctor;
 extern const struct command cmd_help;
+extern const struct command cmd_inject;
 extern const struct command cmd_inspect;
 extern const struct command cmd_report;
 extern const struct command cmd_run;

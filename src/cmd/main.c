@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct command *const commands[] = {&cmd_run,     &cmd_report, &cmd_doctor,
+const struct command *const commands[] = {&cmd_run,     &cmd_report, &cmd_doctor, &cmd_inject,
                                           &cmd_inspect, &cmd_help,   NULL};
 
 void command_error(const struct command *command, const char *format, ...)

@@ -51,6 +51,14 @@ static int add_range(struct jitdump_index *index, uint64_t start, uint64_t size,
     return error == -EINVAL ? 0 : error; /* empty code covers nothing */
 }
 
+static int add_placement(struct jitdump_index *index, uint64_t avma, uint64_t timestamp,
+                         uint32_t code)
+{
+    return vector_push(
+        &index->placements,
+        ((struct jitdump_placement){.avma = avma, .timestamp = timestamp, .code = code}));
+}
+
 static int add_load(struct jitdump_index *index, struct pending *pending,
                     const struct jitdump_record *record)
 {
@@ -67,6 +75,8 @@ static int add_load(struct jitdump_index *index, struct pending *pending,
         error = vector_push(&index->codes, code);
     if (!error)
         error = hashtable_set(&pending->code_by_index, hash_u64(code.load.code_index), position);
+    if (!error)
+        error = add_placement(index, code.load.code_avma, code.timestamp, position);
     if (!error)
         error =
             add_range(index, code.load.code_avma, code.load.code_size, code.timestamp, position);
@@ -87,6 +97,8 @@ static int add_move(struct jitdump_index *index, const struct pending *pending,
     if (!error)
         error =
             add_range(index, move->new_avma, move->code_size, record->timestamp, (uint32_t)code);
+    if (!error)
+        error = add_placement(index, move->new_avma, record->timestamp, (uint32_t)code);
     return error;
 }
 
@@ -161,6 +173,7 @@ int jitdump_index_init(struct jitdump_index *index, const char *source, const vo
 void jitdump_index_done(struct jitdump_index *index)
 {
     rangemap_done(&index->ranges);
+    vector_done(&index->placements);
     vector_done(&index->codes);
 }
 

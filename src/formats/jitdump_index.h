@@ -17,12 +17,20 @@ struct jitdump_code {
     struct jitdump_unwinding_info unwinding; /* `size` is 0 when there is none */
 };
 
+/* Code at an address from a time on: by a LOAD, or by a MOVE later. */
+struct jitdump_placement {
+    uint64_t avma;
+    uint64_t timestamp;
+    uint32_t code; /* index into `codes` */
+};
+
 struct jitdump_index {
     struct jitdump_header header;
-    bool swapped;                      /* written by a machine of the other byte order */
-    VECTOR(struct jitdump_code) codes; /* in the order of the file; borrow its data */
-    struct rangemap ranges;            /* values are indices into `codes` */
-    size_t records[JITDUMP_TYPES];     /* how many of each type */
+    bool swapped;                                /* written by a machine of the other byte order */
+    VECTOR(struct jitdump_code) codes;           /* in the order of the file; borrow its data */
+    VECTOR(struct jitdump_placement) placements; /* likewise */
+    struct rangemap ranges;                      /* values are indices into `codes` */
+    size_t records[JITDUMP_TYPES];               /* how many of each type */
     size_t unknown_records;
     size_t record_count;                      /* of all types */
     uint64_t first_timestamp, last_timestamp; /* of all records; 0 when there is none */

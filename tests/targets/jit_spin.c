@@ -1,4 +1,4 @@
-/* jit_spin map|jitdump SECONDS
+/* jit_spin map|jitdump|reuse SECONDS
  *
  * Makes a function at run time, tells profilers its name with our encoders, and spends SECONDS of
  * CPU time in it. Profilers that show the name accept what we encode.
@@ -6,6 +6,8 @@
  *   map      /tmp/perf-PID.map with one line
  *   jitdump  /tmp/jit-PID.dump: header, UNWINDING_INFO, DEBUG_INFO, LOAD, at the end CLOSE. A page
  *            of it is mapped executable, which is how perf and samply get to know of the file
+ *   reuse    the same, but after half of the time another function stands at the same address:
+ *            it is called made_later
  *
  * Two things are less free than they seem. Newer perfs (libdw) unwind through such code only when
  * the dump lies in /tmp. And samply takes nothing from a dump that has its CLOSE when samply first
@@ -19,6 +21,7 @@
 #include <elf.h>
 #include <err.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,12 +155,12 @@ static size_t encode_unwinding(struct writer *writer)
     return writer->length - header;
 }
 
-/* Returns the open file. */
-static int begin_jitdump(const uint8_t *code, size_t page_bytes)
+/* The records of a function: unwinding, lines, code. */
+static void encode_function(struct writer *writer, const uint8_t *code, uint64_t index,
+                            const char *name)
 {
-    uint8_t buffer[1024], unwinding[256];
-    struct writer writer, unwinding_writer;
-    writer_init(&writer, buffer, sizeof buffer);
+    uint8_t unwinding[256];
+    struct writer unwinding_writer;
     writer_init(&unwinding_writer, unwinding, sizeof unwinding);
     size_t eh_frame_hdr_size = encode_unwinding(&unwinding_writer);
 
@@ -168,31 +171,50 @@ static int begin_jitdump(const uint8_t *code, size_t page_bytes)
         {.avma = code_avma + AFTER_MOV, .line = 3, .file = "made_at_run_time.s"},
         {.avma = code_avma + AFTER_POP, .line = 6, .file = "made_at_run_time.s"},
     };
-    jitdump_encode_header(
-        &writer, &(struct jitdump_header){.elf_machine = EM_X86_64, .pid = pid, .timestamp = now});
     jitdump_encode_unwinding_info(
-        &writer, now,
+        writer, now,
         &(struct jitdump_unwinding_info){.data = unwinding,
                                          .size = unwinding_writer.length,
                                          .eh_frame_hdr_size = eh_frame_hdr_size,
                                          .mapped_size = unwinding_writer.length});
-    jitdump_encode_debug_info(&writer, now, code_avma, lines, sizeof lines / sizeof *lines);
-    jitdump_encode_load(&writer, now,
+    jitdump_encode_debug_info(writer, now, code_avma, lines, sizeof lines / sizeof *lines);
+    jitdump_encode_load(writer, now,
                         &(struct jitdump_load){.pid = pid,
                                                .tid = pid,
                                                .vma = code_avma,
                                                .code_avma = code_avma,
                                                .code_size = sizeof CODE,
-                                               .code_index = 1,
-                                               .name = NAME,
-                                               .name_length = strlen(NAME),
+                                               .code_index = index,
+                                               .name = name,
+                                               .name_length = strlen(name),
                                                .code = CODE});
+}
 
+/* Returns the open file. */
+static int begin_jitdump(const uint8_t *code, size_t page_bytes)
+{
+    uint8_t buffer[1024];
+    struct writer writer;
+    writer_init(&writer, buffer, sizeof buffer);
+    jitdump_encode_header(&writer,
+                          &(struct jitdump_header){.elf_machine = EM_X86_64,
+                                                   .pid = (uint32_t)getpid(),
+                                                   .timestamp = clock_ns(CLOCK_MONOTONIC)});
+    encode_function(&writer, code, 1, NAME);
     int fd = create("jit", "dump");
     write_out(fd, &writer);
     if (mmap(NULL, page_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
         err(FAILED, "mmap of the dump");
     return fd;
+}
+
+static void replace_function(int fd, const uint8_t *code)
+{
+    uint8_t buffer[1024];
+    struct writer writer;
+    writer_init(&writer, buffer, sizeof buffer);
+    encode_function(&writer, code, 2, "made_later");
+    write_out(fd, &writer);
 }
 
 static void end_jitdump(int fd)
@@ -219,17 +241,23 @@ int main(int argc, char **argv)
 #ifndef __x86_64__
     errx(FAILED, "makes code for x86-64 only");
 #endif
-    if (argc != 3 || (strcmp(argv[1], "map") != 0 && strcmp(argv[1], "jitdump") != 0))
-        errx(FAILED, "usage: jit_spin map|jitdump SECONDS");
+    bool is_map = argc == 3 && strcmp(argv[1], "map") == 0;
+    bool is_reuse = argc == 3 && strcmp(argv[1], "reuse") == 0;
+    if (argc != 3 || (!is_map && !is_reuse && strcmp(argv[1], "jitdump") != 0))
+        errx(FAILED, "usage: jit_spin map|jitdump|reuse SECONDS");
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     const uint8_t *code = make_code(page_bytes);
     double seconds = atof(argv[2]);
-    if (strcmp(argv[1], "map") == 0) {
+    if (is_map) {
         write_map(code);
         spin(code, seconds);
     } else {
         int fd = begin_jitdump(code, page_bytes);
-        spin(code, seconds);
+        spin(code, is_reuse ? seconds / 2 : seconds);
+        if (is_reuse) {
+            replace_function(fd, code);
+            spin(code, seconds / 2);
+        }
         end_jitdump(fd);
     }
     return 0;

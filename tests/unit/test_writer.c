@@ -190,6 +190,20 @@ static void only_what_was_written_can_be_overwritten(void **state)
     assert_untouched_from(0);
 }
 
+static void numbers_of_dwarf_have_seven_bits_a_byte(void **state)
+{
+    (void)state;
+    struct writer writer = writer_for(sizeof memory);
+    writer_uleb(&writer, 0);
+    writer_uleb(&writer, 127);
+    writer_uleb(&writer, 128);
+    writer_sleb(&writer, -1);
+    writer_sleb(&writer, 63);
+    writer_sleb(&writer, 64);
+    writer_sleb(&writer, -65);
+    assert_bytes(memory, writer.length, "\x00\x7f\x80\x01\x7f\x3f\xc0\x00\xbf\x7f");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +220,7 @@ int main(void)
         cmocka_unit_test(what_is_aligned_already_gets_no_padding),
         cmocka_unit_test(a_number_written_before_can_be_overwritten),
         cmocka_unit_test(only_what_was_written_can_be_overwritten),
+        cmocka_unit_test(numbers_of_dwarf_have_seven_bits_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
