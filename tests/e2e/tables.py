@@ -10,9 +10,9 @@ nothing else:
              the address in that process for callers and the offset for sampled functions. Both
              become UNNAMED, one row per module; what such rows have in common is their self time.
   plt        perf 6.1 lacks the names of some PLT entries ("@plt") and does not see others as such.
-             All become UNNAMED, likewise. So does `_init`, which has no size and stands right before
-             the PLT: perf lets it reach to the first entry. (Seen once, two samples; that they were
-             in the PLT's head follows from the layout of the file, nobody looked at them.)
+             All become UNNAMED, likewise. So does `_init`, which has no size and stands before the
+             PLT: perf lets it reach to the first entry. (Seen once, two samples; that they were in
+             the PLT's head follows from the layout of the file, nobody looked at them.)
 """
 import re
 from collections import Counter
@@ -20,7 +20,8 @@ from typing import Dict, NamedTuple, Tuple
 
 UNNAMED = "(unnamed)"
 
-# Where a stack ends in a return address of 0, perf 6.1 adds a frame 1 below it in dwarf mode.
+# Where the copy of a stack was too short (dwarf mode), perf 6.1 reads a return address of 0 and shows
+# a frame 1 below it. There we may have found one caller more: its return address was still in the copy.
 BELOW_ZERO = "0xffffffffffffffff"
 NUMBERS = {"Children", "Self", "Overhead", "Samples"}
 
@@ -72,7 +73,7 @@ def read_table(text) -> Dict[Tuple[str, str, str], Row]:
     for i, line in enumerate(lines):
         if line.startswith("# ...."):
             columns = columns_of(lines[i - 1], line)
-        elif re.match(r"\s+\d+\.\d\d%  ", line) and columns and not re.match(r"\s+\d+\.\d\d%$", line):
+        elif columns and re.match(r"\s+\d+\.\d\d%  ", line):
             cells = cells_of(line, columns)
             key = key_of(cells)
             own = float(cells.get("Self", cells.get("Overhead")).rstrip("%"))
@@ -85,10 +86,21 @@ def read_table(text) -> Dict[Tuple[str, str, str], Row]:
     return rows
 
 
+def cut_short(rows):
+    """Percent of the samples whose stacks perf could not follow to their end."""
+    return sum(row.children for key, row in rows.items() if key[2] == BELOW_ZERO)
+
+
 def differences(ours, theirs, tolerance=0.01):
     """Rows that are not the same, as lines for people."""
+    cut = cut_short(theirs)
     for key in sorted(set(ours) | set(theirs)):
         a, b = ours.get(key), theirs.get(key)
+        if key[2] == BELOW_ZERO:
+            continue
+        if cut and a and a.samples == (b.samples if b else 0) \
+                and 0 <= a.children - (b.children if b else 0) <= cut:
+            continue
         if not a or not b:
             yield f"only {'theirs' if b else 'ours'}: {key} {b or a}"
         elif a.samples != b.samples:
