@@ -61,18 +61,33 @@ def outermost_nonsense(peer, mine):
             and peer[0].module == UNKNOWN)
 
 
+OUTERMOST = {"_start", "clone3", "__clone3", "clone", "_dl_start_user"}
+FEW = 0.01  # of the samples
+
+
+def gave_up(peer, mine):
+    """perf stopped early: its frames are the innermost of ours, and ours go on to where stacks
+    start. Seen once in some 4,000 unwound samples (2 frames of 58, 3.10); why libunwind stopped
+    there is not known. Counted, and only few are accepted."""
+    return (len(peer) < len(mine) and mine[len(mine) - len(peer):] == peer
+            and mine[0].name in OUTERMOST)
+
+
 def compare(peer_profile, profile):
     """(frames, frames that are the same, the differences by how often they occur)."""
     peers = by_sample(peer_profile)
     mine = by_sample(profile)
     assert {key: len(stacks) for key, stacks in peers.items()} == \
         {key: len(stacks) for key, stacks in mine.items()}, "other samples than perf's"
-    frames = same = 0
+    frames = same = short = 0
     differences = collections.Counter()
     for key, stacks in peers.items():
         for peer_stack, stack in zip(stacks, mine[key]):
             if outermost_nonsense(peer_stack, stack):
                 peer_stack = peer_stack[1:]
+            if gave_up(peer_stack, stack):
+                short += 1
+                stack = peer_stack
             frames += max(len(peer_stack), len(stack))
             for peer, frame in zip(reversed(peer_stack), reversed(stack)):
                 if peer == frame or explained(peer, frame):
@@ -81,6 +96,7 @@ def compare(peer_profile, profile):
                     differences[peer, frame] += 1
             if len(peer_stack) != len(stack):
                 differences["lengths", len(peer_stack), len(stack)] += 1
+    assert short <= FEW * len(profile.samples), f"perf stopped early in {short} samples"
     return frames, same, differences
 
 
