@@ -234,7 +234,7 @@ int tasks_fork(struct tasks *tasks, const struct perfdata_record *record)
     }
     if (error == 0)
         error = new_thread(tasks, task, fork->tid, record->time_ns, &thread);
-    if (error < 0)
+    if (error != 0)
         return error;
     uint32_t comm = tasks->profile->threads.items[parent_thread].comm;
     return comm ? set_comm(tasks, thread, comm) : 0;

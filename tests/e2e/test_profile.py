@@ -16,7 +16,7 @@ from ..builds import sanitized_environment
 from .interpreters import every_python, found
 from .perf import read_script
 from .profiles import FEWEST_SAMPLES, Profile, chain
-from .targets import FOO_BAR_BAZ, MIXED_WORK, inlined, profile_dump
+from .targets import FOO_BAR_BAZ, MIXED_WORK, inlined, jit_spin, profile_dump
 
 ENOUGH = 0.999
 UNKNOWN = "[unknown]"
@@ -61,18 +61,33 @@ def outermost_nonsense(peer, mine):
             and peer[0].module == UNKNOWN)
 
 
+OUTERMOST = {"_start", "clone3", "__clone3", "clone", "_dl_start_user"}
+FEW = 0.01  # of the samples
+
+
+def gave_up(peer, mine):
+    """perf stopped early: its frames are the innermost of ours, and ours go on to where stacks
+    start. Seen once in some 4,000 unwound samples (2 frames of 58, 3.10); why libunwind stopped
+    there is not known. Counted, and only few are accepted."""
+    return (len(peer) < len(mine) and mine[len(mine) - len(peer):] == peer
+            and mine[0].name in OUTERMOST)
+
+
 def compare(peer_profile, profile):
     """(frames, frames that are the same, the differences by how often they occur)."""
     peers = by_sample(peer_profile)
     mine = by_sample(profile)
     assert {key: len(stacks) for key, stacks in peers.items()} == \
         {key: len(stacks) for key, stacks in mine.items()}, "other samples than perf's"
-    frames = same = 0
+    frames = same = short = 0
     differences = collections.Counter()
     for key, stacks in peers.items():
         for peer_stack, stack in zip(stacks, mine[key]):
             if outermost_nonsense(peer_stack, stack):
                 peer_stack = peer_stack[1:]
+            if gave_up(peer_stack, stack):
+                short += 1
+                stack = peer_stack
             frames += max(len(peer_stack), len(stack))
             for peer, frame in zip(reversed(peer_stack), reversed(stack)):
                 if peer == frame or explained(peer, frame):
@@ -81,6 +96,7 @@ def compare(peer_profile, profile):
                     differences[peer, frame] += 1
             if len(peer_stack) != len(stack):
                 differences["lengths", len(peer_stack), len(stack)] += 1
+    assert short <= FEW * len(profile.samples), f"perf stopped early in {short} samples"
     return frames, same, differences
 
 
@@ -106,9 +122,17 @@ def test_chains_of_the_kernel_resolve_as_in_perf(perf, python):
 @every_python(at_least=(3, 12))
 def test_names_from_a_perf_map(perf, python):
     recording = perf.record(python, "-X", "perf", MIXED_WORK, 0.6)
+    assert_same(recording.profile(), ours(recording))
+
+
+def test_a_function_that_only_a_perf_map_names(perf):
+    """Without frame pointers an interpreter's chains may show no Python function at all, so the
+    names above may be none. Here nearly every sample needs the map."""
+    recording = perf.record(jit_spin(), "map", 0.5)
     profile = ours(recording)
     assert_same(recording.profile(), profile)
-    assert any(frame.function for sample in profile.samples for frame in sample.stack)
+    assert profile.of("jit_spin").share_of(lambda sample: any(
+        "/perf-" in frame.module and frame.name != UNKNOWN for frame in sample.stack)) >= 0.95
 
 
 @pytest.mark.parametrize("way", ["threads", "children"])
