@@ -8,7 +8,7 @@ from . import name_files
 from .cli import pitviper
 from .interpreters import every_python
 from .perf import Recording
-from .profiles import chain, calls
+from .profiles import Profile, calls, chain
 from .targets import FOO_BAR_BAZ, jit_spin
 from ..builds import BUILD, built
 
@@ -48,7 +48,13 @@ def record_script(perf, python, seconds=1, **options):
 
 
 def share(recording):
-    return recording.profile().while_running(FOO_BAR_BAZ).share_of(WHOLE_CHAIN)
+    """Of the script's samples, those with the whole chain. perf 6.1 can't take even the first step
+    out of glibc 2.36's __tls_get_addr, whoever made the images (`perf inject` has the same share):
+    such samples, of that one frame, are left out."""
+    running = recording.profile().while_running(FOO_BAR_BAZ)
+    return Profile([sample for sample in running.samples
+                    if [frame.name for frame in sample.stack] != ["__tls_get_addr"]],
+                   running.what).share_of(WHOLE_CHAIN)
 
 
 def dump_of(recording):
@@ -66,9 +72,7 @@ def spun(perf):
 @every_python()
 def test_the_walkthrough_of_the_documents(python, perf):
     recording = record_script(perf, python, clock="mono")
-    injected, _ = inject(recording)
-    # perf 6.1 can't unwind from some leaves of glibc (__tls_get_addr), whoever made the images.
-    assert share(injected) >= min(0.97, share(recording.inject()))
+    assert share(inject(recording)[0]) >= 0.97
 
 
 @every_python(at_least=(3, 13))
@@ -81,7 +85,7 @@ def test_what_cpython_itself_writes(python, perf):
 @every_python()
 def test_no_clock_has_to_be_asked_for(python, perf):
     recording = record_script(perf, python)
-    assert share(inject(recording)[0]) >= 0.94
+    assert share(inject(recording)[0]) >= 0.97
 
 
 def test_an_image_per_function(perf, spun):
