@@ -220,7 +220,7 @@ static int inherit(struct tasks *tasks, struct task *parent, struct task *child)
 int tasks_fork(struct tasks *tasks, const struct perfdata_record *record)
 {
     const struct perfdata_task *fork = &record->task;
-    uint32_t parent_thread, thread;
+    uint32_t parent_thread = 0, thread = 0;
     int error = find_thread(tasks, fork->parent_pid, fork->parent_tid, &parent_thread);
     if (error < 0)
         return error;

@@ -83,7 +83,7 @@ static int find_context(struct builder *builder, uint32_t number, uint32_t *ret_
             hash = hash_u64(hash ^ column->of_sample(counts->profile, &samples[number]));
     }
     struct hashtable_probe probe = hashtable_probe(&builder->contexts, hash);
-    while (hashtable_next(&probe, &value)) {
+    while (hashtable_next(&probe, &value) && value < builder->first_sample_of_context.count) {
         uint32_t first = builder->first_sample_of_context.items[value];
         if (same_context(counts, &samples[first], &samples[number])) {
             *ret_context = (uint32_t)value;
