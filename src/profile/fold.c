@@ -57,9 +57,10 @@ static bool is_hidden(const struct folding *folding, const struct profile_functi
     case PROFILE_ROLE_NONE:
         break;
     }
-    bool is_outermost_unknown =
-        !parent->has_python && function->kind == PROFILE_FUNCTION_UNRESOLVED;
-    return (is_interpreter && parent->in_gc) || is_outermost_unknown;
+    /* Stripped interpreters have no name for most of their evaluator. */
+    bool is_unknown =
+        function->kind == PROFILE_FUNCTION_UNRESOLVED && (is_interpreter || !parent->has_python);
+    return (is_interpreter && parent->in_gc) || is_unknown;
 }
 
 static int fold_stack(struct folding *folding, uint32_t stack)

@@ -44,7 +44,7 @@ def key_of(cells):
     module = cells.get("Shared Object", "")
     if re.fullmatch(r"(0x)?[0-9a-f]{16}", symbol) and module != "[unknown]":
         symbol = UNNAMED
-    elif symbol.endswith("@plt") or symbol == "_init":
+    elif symbol.endswith("@plt") or symbol in ("_init", ".plt"):
         symbol = UNNAMED
     return cells.get("Command", ""), module, symbol
 

@@ -29,7 +29,7 @@ def test_help_explains_a_command(arguments):
     (["help", "inspet"], "inspect"),
     (["hlep"], "help"),
     (["zzzzzzzz"], "pitviper help"),
-    (["--vresion"], "pitviper help"),
+    (["--vresion"], "--version"),
     (["inspect", "--jsno", "file"], "--json"),
     (["inspect", "-z", "file"], "pitviper help inspect"),
     (["inspect", "--zzzzzzzz", "file"], "pitviper help inspect"),

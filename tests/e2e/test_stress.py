@@ -147,7 +147,7 @@ def forward_hook(tmp_path_factory):
     visible = BUILD / f"forward_hook_{os.getpid()}.so"
     visible.write_bytes(path.read_bytes())
     yield visible
-    visible.unlink()
+    visible.unlink(missing_ok=True)
 
 
 # --- on and off ----------------------------------------------------------------------------------
