@@ -27,7 +27,7 @@ static int number_of(struct numbering *numbering, const uint64_t *words, uint32_
     for (size_t i = 0; i < width; i++)
         hash = hash_u64(hash ^ words[i]) + i;
     struct hashtable_probe probe = hashtable_probe(&numbering->index, hash);
-    while (hashtable_next(&probe, &value)) {
+    while (hashtable_next(&probe, &value) && value * width < numbering->words.count) {
         const uint64_t *known = numbering->words.items + value * width;
         size_t same = 0;
         while (same < width && known[same] == words[same])
