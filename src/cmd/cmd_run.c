@@ -85,25 +85,37 @@ static bool preload(const struct command *self, const char *library)
     return false;
 }
 
+/* Ends the range before, if there is one, and starts the next. */
+static void print_border(FILE *out, unsigned long last_end, unsigned long start)
+{
+    if (last_end)
+        fprintf(out, "-%lx,", last_end);
+    fprintf(out, "%lx", start);
+}
+
 /* Leaves a list of the places where this program has files mapped, for the shared object: see
  * interp/old_mappings.c. Without the list everything works, but for perf's memory. */
 static void note_mappings(void)
 {
     CLEANUP(cleanup_fclose) FILE *maps = fopen("/proc/self/maps", "re");
-    char list[1024] = "", line[PATH_MAX + 128];
-    size_t length = 0;
-    unsigned long start, end;
-    while (maps && fgets(line, sizeof line, maps)) {
+    CLEANUP(cleanup_free) char *list = NULL;
+    size_t size;
+    FILE *out = maps ? open_memstream(&list, &size) : NULL;
+    if (!out)
+        return;
+    char line[PATH_MAX + 128];
+    unsigned long start, end, last_end = 0;
+    while (fgets(line, sizeof line, maps)) {
         if (!strchr(line, '/') || sscanf(line, "%lx-%lx", &start, &end) != 2)
             continue;
-        int added = snprintf(list + length, sizeof list - length, "%s%lx-%lx", length ? "," : "",
-                             start, end);
-        if (added < 0 || (size_t)added >= sizeof list - length)
-            break;
-        length += (size_t)added;
+        if (start != last_end) /* the parts of a file lie side by side: one range */
+            print_border(out, last_end, start);
+        last_end = end;
     }
-    list[length] = '\0';
-    setenv("PITVIPER_MAPPINGS", list, 1);
+    if (last_end)
+        fprintf(out, "-%lx", last_end);
+    if (fclose(out) == 0 && list)
+        setenv("PITVIPER_MAPPINGS", list, 1);
 }
 
 static int run(const struct command *self, int argc, char **argv)

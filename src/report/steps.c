@@ -78,7 +78,7 @@ struct numberings {
 static int add_frame(struct steps *steps, struct numberings *known, uint32_t frame,
                      const struct report_settings *settings)
 {
-    uint64_t words[SETTINGS_MOST_COLUMNS];
+    uint64_t words[SETTINGS_MOST_COLUMNS] = {0};
     struct step step = {.frame = frame};
     symbol_words(steps->profile, frame, settings->chains.key, words);
     int result = number_of(&known->symbols, words, &step.symbol);

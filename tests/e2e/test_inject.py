@@ -9,7 +9,7 @@ from . import name_files
 from .cli import pitviper
 from .interpreters import every_python
 from .perf import Recording
-from .profiles import Profile, calls, chain
+from .profiles import calls, chain
 from .targets import FOO_BAR_BAZ, jit_spin
 from ..builds import BUILD, built
 
@@ -49,13 +49,8 @@ def record_script(perf, python, seconds=1, **options):
 
 
 def share(recording):
-    """Of the script's samples, those with the whole chain. perf 6.1 can't take even the first step
-    out of glibc 2.36's __tls_get_addr, whoever made the images (`perf inject` has the same share):
-    such samples, of that one frame, are left out."""
-    running = recording.profile().while_running(FOO_BAR_BAZ)
-    return Profile([sample for sample in running.samples
-                    if [frame.name for frame in sample.stack] != ["__tls_get_addr"]],
-                   running.what).share_of(WHOLE_CHAIN)
+    """Of the script's samples, those with the whole chain."""
+    return recording.profile().while_running(FOO_BAR_BAZ).share_of(WHOLE_CHAIN)
 
 
 def dump_of(recording):

@@ -69,6 +69,7 @@ static int create(const char *kind, const char *suffix)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/%s-%d.%s", kind, getpid(), suffix);
+    unlink(path); /* of an earlier process with this number */
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         err(FAILED, "%s", path);
