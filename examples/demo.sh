@@ -2,8 +2,9 @@
 # What `./dev demo` shows: the documents' script under perf, with the system's python3 as it is, and
 # its Python functions in the report.
 #
-# Stock interpreters keep no frame pointers, so perf unwinds by the data that `pitviper run --jit`
-# gives it; `pitviper doctor` would recommend the same commands.
+# Stock interpreters keep no frame pointers, so perf copies the stack, and `pitviper run --jit` leaves
+# the data to unwind it by. `pitviper report` reads both; `pitviper doctor` recommends the commands
+# for those who want perf's own report.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PWD/build:$PATH
@@ -41,12 +42,10 @@ if ! "$perf" record -q -F 9999 -k 1 --call-graph dwarf -o perf.data \
 fi
 pid=$("$perf" script -i perf.data -F pid 2>/dev/null | sort | uniq -c | sort -rn | awk 'NR == 1 {print $2}')
 
-show "pitviper inspect /tmp/jit-$pid.dump"
-pitviper inspect "/tmp/jit-$pid.dump"
+show "pitviper report"
+pitviper report
 
-show "perf inject --jit -i perf.data -o perf.jit.data; perf report --stdio -n -g -i perf.jit.data"
-"$perf" --buildid-dir . inject --jit -i perf.data -o perf.jit.data >log 2>&1
-"$perf" --buildid-dir . report -i perf.jit.data --stdio -n -g caller,5 --no-inline \
-	--percent-limit 5 2>/dev/null >report.txt
+show "pitviper report --stdio -n -g"
+pitviper report --stdio -n -g caller,5 --percent-limit 5 >report.txt
 # The tree below the script itself.
 awk '/^#.*(Samples|Overhead|Children)/ {print} /\[\.\] py::<module>:.*my_script/ {on = 1} on && /^$/ {exit} on {print}' report.txt
