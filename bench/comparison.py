@@ -32,7 +32,7 @@ class Row:
 
     @property
     def ratio(self):
-        return self.ours / self.peer
+        return self.ours / self.peer if self.peer else float("inf")
 
     @property
     def met(self):
@@ -49,7 +49,7 @@ class Row:
         if c.most is not None:
             budget.append(f"{c.most:g} {c.unit}")
         return (c.what, f"{self.ours:.4g} {c.unit}", f"{self.peer:.4g} {c.unit} ({c.peer_name})",
-                f"{self.ratio:.2f}x", " and ".join(budget) or "-",
+                f"{self.ratio:.2f}x" if self.peer else "-", " and ".join(budget) or "-",
                 "met" if self.met else "NOT MET")
 
 
