@@ -1,8 +1,8 @@
-/* perf 6.1 keeps the mappings of a process over exec, as long as no new one lies over them.
- * `pitviper run` becomes its command by exec, and both map libc and the loader, at two addresses.
- * To unwind by DWARF, perf takes the lower of the two for the base of the file, which is the wrong
- * one half of the time. Then every stack that ends in libc or in the loader is lost; on a CPython
- * in a shared library, whose threads are found by __tls_get_addr, 4 to 8 % of all samples.
+/* It looks as if perf 6.1 keeps the mappings of a process over exec, as long as no new one lies
+ * over them. `pitviper run` becomes its command by exec, and both map libc and the loader, at two
+ * addresses. To unwind by DWARF, perf takes the lower of the two for the base of the file, which is
+ * the wrong one half of the time. Then every stack that ends in libc or in the loader is lost; on a
+ * CPython in a shared library, whose threads are found by __tls_get_addr, 4 to 8 % of all samples.
  *
  * So `pitviper run` leaves a list of where it has files mapped, and here, in the new program, each
  * place gets an anonymous executable mapping for a moment (perf does not always record others):

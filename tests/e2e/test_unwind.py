@@ -87,7 +87,8 @@ def test_unwinding_signals_and_the_plt_is_as_libdw_does_it(compared):
     assert result.counts["signal_frames"] > result.samples / 20
 
 
-# libdw loses rbx at the start of functions that do not say what becomes of it: one sample in 500.
+# Presumably libdw loses rbx at the start of functions that do not say what becomes of it (inferred
+# from the samples looked at, not checked with another unwinder): one sample in 500.
 def test_unwinding_the_resolver_of_the_dynamic_linker_is_as_libdw_does_it(compared):
     result = compared(built(BUILD, "tests/native_stacks"), environment=["LD_BIND_NOT=1"])
     result.check(least_equal=0.995)
