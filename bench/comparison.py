@@ -6,7 +6,8 @@ from typing import Callable, Optional
 @dataclass
 class Comparison:
     """`ours` and `peer` are functions that run once and return a figure in `unit`, the less the
-    better. Give the budget as a limit for the ratio ours / peer, or for our figure itself."""
+    better. Give the budget as a limit for the ratio ours / peer, for our figure itself, or for what
+    it is above the peer's."""
     what: str
     ours: Callable[[], float]
     peer: Callable[[], float]
@@ -14,6 +15,7 @@ class Comparison:
     unit: str
     most_ratio: Optional[float] = None
     most: Optional[float] = None
+    most_more: Optional[float] = None
     rounds: int = 7
 
     def measure(self):
@@ -39,6 +41,8 @@ class Row:
         c = self.comparison
         if c.most_ratio is not None and self.ratio > c.most_ratio:
             return False
+        if c.most_more is not None and self.ours - self.peer > c.most_more:
+            return False
         return c.most is None or self.ours <= c.most
 
     def cells(self):
@@ -48,6 +52,8 @@ class Row:
             budget.append(f"{c.most_ratio:g}x")
         if c.most is not None:
             budget.append(f"{c.most:g} {c.unit}")
+        if c.most_more is not None:
+            budget.append(f"{c.most_more:g} {c.unit} more")
         return (c.what, f"{self.ours:.4g} {c.unit}", f"{self.peer:.4g} {c.unit} ({c.peer_name})",
                 f"{self.ratio:.2f}x" if self.peer else "-", " and ".join(budget) or "-",
                 "met" if self.met else "NOT MET")

@@ -10,9 +10,13 @@ ENVIRONMENT = {**os.environ, "PERF_CONFIG": os.devnull, "DEBUGINFOD_URLS": "", "
 FREQUENCY = 9999
 
 
+def environment(home):
+    return {**ENVIRONMENT, "HOME": str(home)}
+
+
 class Recordings:
-    """Records once and keeps the files until the program ends. perf's cache of binaries is in the
-    same folder: nobody's ~/.debug is touched."""
+    """Records once and keeps the files until the program ends. The same folder is the home of all
+    commands, and so has perf's cache of binaries for both sides: nobody's ~/.debug is touched."""
 
     def __init__(self, perf="perf"):
         self.perf = perf
@@ -21,15 +25,15 @@ class Recordings:
         self.made = {}
 
     def command(self, *arguments):
-        return [self.perf, "--buildid-dir", str(self.path / "buildids"), *map(str, arguments)]
+        return [self.perf, *map(str, arguments)]
 
     def make(self, name, options, command):
         if name not in self.made:
             data = self.path / f"{name}.data"
             subprocess.run(self.command("record", "-q", "-F", FREQUENCY, *options, "-o", data, "--",
                                         *command),
-                           check=True, cwd=self.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL)
+                           check=True, cwd=self.path, env=environment(self.path),
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.made[name] = data
         return self.made[name]
 
@@ -41,7 +45,7 @@ def run_measured(commands, folder):
         with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
             begin = time.perf_counter()
             process = subprocess.Popen(list(map(str, command)), stdout=nowhere, stderr=errors,
-                                       cwd=folder, env=ENVIRONMENT)
+                                       cwd=folder, env=environment(folder))
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             seconds += time.perf_counter() - begin

@@ -106,6 +106,12 @@ int mapping_open(const char *path, struct mapping *ret_mapping)
     return error;
 }
 
+void mapping_forget(const struct mapping *mapping)
+{
+    if (mapping->length)
+        madvise((void *)mapping->data, mapping->length, MADV_DONTNEED);
+}
+
 void mapping_done(struct mapping *mapping)
 {
     if (mapping->length)

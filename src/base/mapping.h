@@ -19,6 +19,9 @@ struct mapping {
  * files; otherwise the negative errno. */
 int mapping_open(const char *path, struct mapping *ret_mapping);
 
+/* Gives back the memory that the file's pages take. What is touched again is read again. */
+void mapping_forget(const struct mapping *mapping);
+
 void mapping_done(struct mapping *mapping);
 
 #endif

@@ -9,6 +9,10 @@
  * Records are decoded when they are handed out, not when they are found: until then all that is
  * kept of them is time and place. Everything is read in one pass, nothing is allocated per record.
  *
+ * The file may be larger than memory. Its pages are given back every few megabytes, all of them:
+ * records are looked at twice, when they are found and when they are handed out, and a round later
+ * nobody needs them any more.
+ *
  * A record in a block must not go before it has been handed out, nor while the caller looks at it:
  * every queued record counts as a user of its block, and so does the one handed out last. */
 #include "formats/perfdata.h"
@@ -25,6 +29,7 @@
 #include <string.h>
 
 enum { SEARCH_FACTOR = 16, SEARCH_MINIMUM_BYTES = 1 << 20 };
+enum { FORGET_BYTES = 16 << 20 };              /* what is looked at before pages are given back */
 enum { FIRST_OF_PERF = PERFDATA_HEADER_ATTR }; /* the kernel's record types are below */
 
 struct perfdata_reader {
@@ -48,6 +53,7 @@ struct perfdata_reader {
     struct perfdata_stats stats;
     struct damage damage;
     uint64_t newest_ns; /* of the records returned */
+    size_t touched;     /* bytes of the file, since its pages were given back */
     bool is_at_end;
     bool is_out_of_memory;
 };
@@ -83,6 +89,16 @@ static void note(struct perfdata_reader *reader, uint64_t offset, size_t bytes, 
 {
     damage_note(&reader->damage,
                 (struct damage_place){.offset = offset, .bytes = bytes, .problem = problem});
+}
+
+/* The record is about to be looked at, or was. */
+static void touch(struct perfdata_reader *reader, size_t bytes)
+{
+    reader->touched += bytes;
+    if (reader->touched < FORGET_BYTES)
+        return;
+    mapping_forget(&reader->mapping);
+    reader->touched = 0;
 }
 
 /* --- finding records ----------------------------------------------------------------------- */
@@ -192,6 +208,7 @@ static int find_next(struct perfdata_reader *reader, struct found *found)
                  found->raw.problem);
             continue;
         }
+        touch(reader, found->raw.extent);
         found->block = NULL;
         uint32_t type = found->raw.header.type;
         if (type != PERFDATA_COMPRESSED && type != PERFDATA_COMPRESSED2)
@@ -359,6 +376,8 @@ static bool hand_out(struct perfdata_reader *reader, const uint8_t *record,
     struct perf_event_header header;
     const char *problem;
     memcpy(&header, record, sizeof header);
+    if (!block)
+        touch(reader, header.size);
     const uint8_t *bytes = perfdata_judge_align(&reader->judge, record, header.size);
     int result =
         perfdata_record_decode(&reader->facts.events, bytes, header.size, ret_record, &problem);

@@ -90,7 +90,7 @@ static void ask(struct resolver *resolver, const struct resolve_place *place, st
     if (place->is_kernel) {
         answer->has_symbol =
             kernel_find(resolver->kernel, place->avma, &answer->module, &answer->symbol);
-        resolver->profile->losses.kernel_hidden += resolver->kernel->kallsyms.is_hidden;
+        resolver->profile->losses.kernel_hidden += resolver->kernel->is_hidden;
         return;
     }
     const struct region *region = regions_find(place->task->regions, place->avma);

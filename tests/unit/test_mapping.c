@@ -21,6 +21,23 @@ static void a_file_is_there_from_end_to_end(void **state)
     unlink(path);
 }
 
+static void what_is_forgotten_can_be_read_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/pitviper-mapping-XXXXXX";
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, "content", 7), 7);
+    close(fd);
+    struct mapping mapping;
+    assert_int_equal(mapping_open(path, &mapping), 0);
+    assert_bytes(mapping.data, mapping.length, "content");
+    mapping_forget(&mapping);
+    assert_bytes(mapping.data, mapping.length, "content");
+    mapping_done(&mapping);
+    mapping_forget(&mapping);
+    unlink(path);
+}
+
 static void an_empty_file_has_no_bytes(void **state)
 {
     (void)state;
@@ -74,6 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_there_from_end_to_end),
+        cmocka_unit_test(what_is_forgotten_can_be_read_again),
         cmocka_unit_test(an_empty_file_has_no_bytes),
         cmocka_unit_test(a_pipe_is_read_to_its_end),
         cmocka_unit_test(what_is_no_file_is_refused),

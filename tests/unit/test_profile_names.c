@@ -1,8 +1,12 @@
 /* Where the names of a profile come from: object files, perf maps, jitdumps, the kernel. */
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "elf/elf_file.h"
 #include "formats/jitdump.h"
 #include "profile_sample.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
 static struct recording recording;
 
@@ -128,6 +132,73 @@ static void kernel_functions_may_be_hidden(void **state)
     profile_free(profile);
 }
 
+/* Gives the kernel of the recording a build-id, and perf's cache a list of its symbols. */
+static void map_kernel_of_build_id(const uint8_t id[20])
+{
+    static const char symbols[] = "ffffffff81000000 T _text\nffffffff81000100 T not_in_proc\n"
+                                  "ffffffffc0000100 t init_of_it\t[a_module]\n";
+    char path[160];
+    struct perfdata_mmap mmap = {.pid = -1,
+                                 .tid = -1,
+                                 .start_avma = 0xffffffff81001000,
+                                 .length = 0x100000,
+                                 .fileoff = 0xffffffff81001000,
+                                 .has_protection = true,
+                                 .path = "[kernel.kallsyms]_text",
+                                 .path_length = 22,
+                                 .build_id_size = 20};
+    memcpy(mmap.build_id, id, 20);
+    recording_add(&recording, (struct perfdata_record){.type = PERF_RECORD_MMAP2,
+                                                       .misc = PERF_RECORD_MISC_KERNEL,
+                                                       .pid = -1,
+                                                       .tid = -1,
+                                                       .mmap = mmap});
+    snprintf(path, sizeof path, "%s/[kernel.kallsyms]", recording.folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    char *end = path + strlen(path);
+    *end++ = '/';
+    for (size_t i = 0; i < 20; i++)
+        end += sprintf(end, "%02x", id[i]);
+    assert_int_equal(mkdir(path, 0700), 0);
+    strcpy(end, "/kallsyms");
+    recording_file(&recording, path + strlen(recording.folder) + 1, symbols, sizeof symbols - 1);
+}
+
+static void a_kernel_of_elsewhere_has_its_names_from_perfs_copy(void **state)
+{
+    (void)state;
+    recording_begin(&recording);
+    map_kernel_of_build_id((const uint8_t[20]){0xab, 0xcd});
+    recording_map(&recording, 0, -1, (struct mapped){0xffffffffc0001000, 0x1000, "[a_module]", 0});
+    recording_sample(&recording, 10, PID, 2, (uint64_t[]){KERNEL, 0xffffffff81001110});
+    recording_sample(&recording, 11, PID, 2, (uint64_t[]){KERNEL, 0xffffffffc0001110});
+    struct profile *profile = recording_load(&recording);
+    assert_string_equal(stack_of(profile, 0), "not_in_proc");
+    assert_string_equal(stack_of(profile, 1), "init_of_it");
+    profile_free(profile);
+}
+
+static void perfs_copy_serves_the_running_kernel_but_not_its_modules(void **state)
+{
+    (void)state;
+    CLEANUP(file_done) struct file notes = {0};
+    size_t length = 0;
+    const uint8_t *id = NULL;
+    if (file_read("/sys/kernel/notes", &notes) == 0)
+        id = elf_build_id_in_notes(notes.data, notes.length, &length);
+    if (!id || length != 20)
+        skip(); /* this kernel does not tell its build-id */
+    recording_begin(&recording);
+    map_kernel_of_build_id(id);
+    recording_map(&recording, 0, -1, (struct mapped){0xffffffffc0001000, 0x1000, "[a_module]", 0});
+    recording_sample(&recording, 10, PID, 2, (uint64_t[]){KERNEL, 0xffffffff81001110});
+    recording_sample(&recording, 11, PID, 2, (uint64_t[]){KERNEL, 0xffffffffc0001110});
+    struct profile *profile = recording_load(&recording);
+    assert_string_equal(stack_of(profile, 0), "not_in_proc");
+    assert_string_not_equal(stack_of(profile, 1), "init_of_it");
+    profile_free(profile);
+}
+
 /* A dump with two functions at the same address, one after the other. */
 static void write_dump(const char *name)
 {
@@ -222,6 +293,8 @@ int main(void)
         cmocka_unit_test(addresses_in_unknown_files_keep_module_and_offset),
         cmocka_unit_test(kernel_functions_come_from_kallsyms),
         cmocka_unit_test(kernel_functions_may_be_hidden),
+        cmocka_unit_test(a_kernel_of_elsewhere_has_its_names_from_perfs_copy),
+        cmocka_unit_test(perfs_copy_serves_the_running_kernel_but_not_its_modules),
         cmocka_unit_test(jitted_code_is_that_of_its_time),
         cmocka_unit_test(a_file_mapped_over_jitted_code_hides_it),
         cmocka_unit_test(a_marker_without_its_dump_does_no_harm),
