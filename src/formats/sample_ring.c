@@ -1,0 +1,144 @@
+/* Taking room is a compare-and-swap on `head` after a look at `tail`: both only grow, so room that
+ * was there stays there. A writer that dies between taking and sealing leaves a record that is
+ * never sealed; the reader stops in front of it, and what comes behind is lost with the process. */
+#include "formats/sample_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool is_size_of_ring(uint64_t bytes)
+{
+    return bytes >= 4096 && bytes <= (uint64_t)1 << 30 && (bytes & (bytes - 1)) == 0;
+}
+
+/* Header, then the data twice in a row. */
+static int map_ring(struct sample_ring *ring, int fd, uint64_t data_bytes)
+{
+    size_t span = SAMPLE_RING_HEADER_BYTES + 2 * (size_t)data_bytes;
+    int access = PROT_READ | PROT_WRITE;
+    uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return -errno;
+    uint8_t *data = base + SAMPLE_RING_HEADER_BYTES;
+    if (mmap(base, SAMPLE_RING_HEADER_BYTES + (size_t)data_bytes, access, MAP_SHARED | MAP_FIXED,
+             fd, 0) == MAP_FAILED ||
+        mmap(data + data_bytes, (size_t)data_bytes, access, MAP_SHARED | MAP_FIXED, fd,
+             SAMPLE_RING_HEADER_BYTES) == MAP_FAILED) {
+        int error = -errno;
+        munmap(base, span);
+        return error;
+    }
+    *ring = (struct sample_ring){.header = (void *)base, .data = data, .data_bytes = data_bytes};
+    return 0;
+}
+
+static uint64_t some_number(const void *address)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec << 32 ^ (uint64_t)now.tv_nsec << 17 ^ (uintptr_t)address) |
+           (uint64_t)1 << 62;
+}
+
+int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data_bytes)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int error = 0;
+    /* Writing to a mapping of a full disk would be the end of the process: take the room now. */
+    off_t bytes = (off_t)(SAMPLE_RING_HEADER_BYTES + data_bytes);
+    if (!is_size_of_ring(data_bytes))
+        error = -EINVAL;
+    else
+        error = -posix_fallocate(fd, 0, bytes);
+    if (error == 0)
+        error = map_ring(ring, fd, data_bytes);
+    close(fd);
+    if (error < 0) {
+        unlink(path);
+        return error;
+    }
+    ring->header->data_bytes = data_bytes;
+    ring->header->seal = ring->seal = some_number(ring);
+    return 0;
+}
+
+void sample_ring_close(struct sample_ring *ring)
+{
+    if (ring->header)
+        munmap(ring->header, SAMPLE_RING_HEADER_BYTES + 2 * (size_t)ring->data_bytes);
+    *ring = (struct sample_ring){0};
+}
+
+struct sample_record *sample_ring_take(struct sample_ring *ring, size_t bytes, uint16_t type,
+                                       uint64_t *ret_position)
+{
+    struct sample_ring_header *header = ring->header;
+    uint64_t position = atomic_load_explicit(&header->head, memory_order_relaxed);
+    do {
+        uint64_t tail = atomic_load_explicit(&header->tail, memory_order_acquire);
+        if (position - tail + bytes > ring->data_bytes)
+            return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&header->head, &position, position + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    struct sample_record *record = (void *)(ring->data + (position & (ring->data_bytes - 1)));
+    record->bytes = (uint32_t)bytes;
+    record->type = type;
+    record->flags = 0;
+    *ret_position = position;
+    return record;
+}
+
+void sample_ring_give(struct sample_ring *ring, struct sample_record *record, uint64_t position)
+{
+    atomic_store_explicit(&record->seal, sample_ring_seal(ring->seal, position),
+                          memory_order_release);
+}
+
+int sample_ring_open(struct sample_ring *ring, const char *path)
+{
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    struct stat status;
+    struct sample_ring_header seen;
+    int error = 0;
+    if (fstat(fd, &status) < 0 || pread(fd, &seen, sizeof seen, 0) != (ssize_t)sizeof seen)
+        error = -EAGAIN;
+    else if (seen.magic == 0)
+        error = -EAGAIN;
+    else if (seen.magic != SAMPLE_RING_MAGIC || seen.version != SAMPLE_RING_VERSION ||
+             !is_size_of_ring(seen.data_bytes) ||
+             (uint64_t)status.st_size < SAMPLE_RING_HEADER_BYTES + seen.data_bytes)
+        error = -EBADMSG;
+    else
+        error = map_ring(ring, fd, seen.data_bytes);
+    close(fd);
+    if (error == 0)
+        ring->seal = seen.seal;
+    return error;
+}
+
+const struct sample_record *sample_ring_peek(const struct sample_ring *ring)
+{
+    uint64_t position = atomic_load_explicit(&ring->header->tail, memory_order_relaxed);
+    uint64_t mask = ring->data_bytes - 1;
+    const struct sample_record *record = (const void *)(ring->data + (position & mask));
+    uint64_t seal = atomic_load_explicit(&record->seal, memory_order_acquire);
+    if (seal != sample_ring_seal(ring->seal, position) || record->bytes < sizeof *record ||
+        record->bytes > ring->data_bytes || record->bytes % 8)
+        return NULL;
+    return record;
+}
+
+void sample_ring_done_with(struct sample_ring *ring, const struct sample_record *record)
+{
+    uint64_t tail = atomic_load_explicit(&ring->header->tail, memory_order_relaxed);
+    atomic_store_explicit(&ring->header->tail, tail + record->bytes, memory_order_release);
+}
