@@ -1,11 +1,11 @@
 /* The thread that was interrupted is the one that looks: nothing it reads can change meanwhile, and
- * no frame it is in can go away. What can be met is a frame half-way: between two stores of the
- * interpreter. So every frame's code object must be one, and a chain that does not end where chains
- * end is marked as cut.
- *
- * On 3.11 and 3.12 the evaluator publishes its cframe before it has set the frame in it: the first
- * pointer may be anything that was on the stack before. Only there memory is asked for before it is
- * touched, and the cframe before is taken when the answer is no.
+ * no frame it is in can go away. What can be met is a frame half-way, between two stores of the
+ * interpreter, which the compiler may have put in any order: a frame that is the thread's already
+ * but does not know its caller yet, and on 3.11 and 3.12 a cframe without its frame. What stands
+ * there instead was left by earlier calls. So the innermost frames are taken with care: memory is
+ * asked for before it is touched, and a frame's code must be a code object that has the instruction
+ * which the frame is at. Behind them lie frames that have waited for a while. A chain that can't be
+ * followed is marked as cut.
  *
  * Which functions the recorder knows is kept in a table, by the address of the code object. Code
  * objects end, and others come to stand at their address: so what a name hangs on (the strings, the
@@ -29,6 +29,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum {
+    CAREFUL_FRAMES = 3,
+    PAGE_BYTES = 4096,
+    KNOWN_PAGES = 4,
+};
 enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
 
 struct slot {
@@ -74,14 +79,6 @@ const char *sample_frames_load(void)
 static void *pointer_at(const void *object, size_t offset)
 {
     return *(void *const *)((const char *)object + offset);
-}
-
-/* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
- * looks at what to do with it, and refuses the latter. */
-static bool is_readable(const void *address)
-{
-    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
-    return word && syscall(SYS_rt_sigprocmask, ~0, word, NULL, 8) < 0 && errno == EINVAL;
 }
 
 /* --- which functions the ring has ------------------------------------------------------------ */
@@ -163,7 +160,23 @@ struct walk {
     size_t capacity;
     uintptr_t stack_low, stack_high;
     struct sample_frames_result result;
+    uintptr_t pages[KNOWN_PAGES]; /* that can be read */
+    size_t page_count;
 };
+
+/* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
+ * looks at what to do with it, and refuses the latter. */
+static bool is_readable(struct walk *walk, const void *address)
+{
+    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7, page = word & ~(uintptr_t)(PAGE_BYTES - 1);
+    for (size_t i = 0; i < KNOWN_PAGES; i++)
+        if (page && walk->pages[i] == page)
+            return true;
+    if (!page || syscall(SYS_rt_sigprocmask, ~0, word, NULL, 8) >= 0 || errno != EINVAL)
+        return false;
+    walk->pages[walk->page_count++ % KNOWN_PAGES] = page;
+    return true;
+}
 
 static bool add(struct walk *walk, uint64_t entry)
 {
@@ -223,32 +236,55 @@ static bool add_frame(struct walk *walk, const char *frame)
     return add(walk, (uint64_t)number << 32 | offset_of(frame, code));
 }
 
-/* Where a thread's chain starts on 3.11 and 3.12; a cframe that is only half there is passed. */
-static const char *first_frame(const char **cframe)
+static bool is_shim(const char *frame)
 {
-    for (int i = 0; i < 2 && *cframe; i++) {
+    return layout->frame_owner && frame[layout->frame_owner] == FRAME_OWNER_SHIM;
+}
+
+/* Whether what is there can be a frame. */
+static bool is_frame(struct walk *walk, const char *frame)
+{
+    if ((uintptr_t)frame & 7 || !is_readable(walk, frame) || !is_readable(walk, frame + 104))
+        return false;
+    if (is_shim(frame))
+        return true;
+    const char *code = code_of(frame);
+    if ((uintptr_t)code & 7 || !is_readable(walk, code) || !is_readable(walk, code + 200) ||
+        !is_code(code))
+        return false;
+    if (!layout->frame_instruction)
+        return true;
+    const char *at = pointer_at(frame, layout->frame_instruction);
+    ptrdiff_t offset = at - (code + layout->code_instructions);
+    return offset >= -2 && offset < (ptrdiff_t)((size_t)pointer_at(code, CODE_UNITS) * 2);
+}
+
+/* The innermost frame, and on 3.11 and 3.12 the cframe that it belongs to. */
+static const char *first_frame(struct walk *walk, struct py_thread *thread, const char **cframe)
+{
+    *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
+    if (layout->thread_frame)
+        return pointer_at(thread, layout->thread_frame);
+    for (int i = 0; i < 2 && *cframe && is_readable(walk, *cframe); i++) {
         const char *frame = pointer_at(*cframe, layout->cframe_frame);
-        if (!frame)
-            return NULL;
-        if (is_readable(frame) && is_readable(frame + layout->frame_instruction)) {
-            if (layout->frame_owner && frame[layout->frame_owner] == FRAME_OWNER_SHIM)
-                return frame;
-            const char *code = code_of(frame);
-            if (is_readable(code + OBJECT_TYPE) && is_code(code))
-                return frame;
-        }
+        if (!frame || is_frame(walk, frame))
+            return frame;
         *cframe = pointer_at(*cframe, layout->cframe_previous);
     }
+    walk->result.is_cut = true;
     return NULL;
 }
 
 static void walk_chain(struct walk *walk, struct py_thread *thread)
 {
-    const char *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
-    const char *frame =
-        layout->thread_frame ? pointer_at(thread, layout->thread_frame) : first_frame(&cframe);
+    const char *cframe;
+    const char *frame = first_frame(walk, thread, &cframe);
     for (int steps = 0; frame && steps < MOST_STEPS; steps++) {
-        if (layout->frame_owner && frame[layout->frame_owner] == FRAME_OWNER_SHIM) {
+        if (steps < CAREFUL_FRAMES && !is_frame(walk, frame)) {
+            walk->result.is_cut = true;
+            return;
+        }
+        if (is_shim(frame)) {
             if (!add_border(walk, frame))
                 return;
         } else if (!add_frame(walk, frame)) {
@@ -265,7 +301,7 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
 }
 
 /* The calling thread's state, whether it holds the GIL or not; NULL when it is none of Python's. */
-static struct py_thread *thread_state(void)
+static struct py_thread *thread_state(struct walk *walk)
 {
     struct py_thread *current = current_thread();
     if (current) {
@@ -275,19 +311,19 @@ static struct py_thread *thread_state(void)
             return current;
     }
     struct py_thread *mine = thread_of_gil();
-    return mine && is_readable((const char *)mine + layout->thread_id) ? mine : NULL;
+    return mine && is_readable(walk, (const char *)mine + layout->thread_id) ? mine : NULL;
 }
 
-struct sample_frames_result sample_frames_read(struct sample_ring *ring, uint64_t *entries,
-                                               size_t capacity, uintptr_t stack_low,
-                                               uintptr_t stack_high)
+struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr_t stack_low,
+                                               uintptr_t stack_high, uint64_t *entries,
+                                               size_t capacity)
 {
     struct walk walk = {.ring = ring,
                         .entries = entries,
                         .capacity = capacity,
                         .stack_low = stack_low,
                         .stack_high = stack_high};
-    struct py_thread *thread = layout ? thread_state() : NULL;
+    struct py_thread *thread = layout ? thread_state(&walk) : NULL;
     if (thread)
         walk_chain(&walk, thread);
     return walk.result;

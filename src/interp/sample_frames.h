@@ -20,9 +20,9 @@ struct sample_frames_result {
 
 /* Writes the frames as the ring has them, innermost first, after the records of the functions that
  * are new. `stack_low` and `stack_high` are the bounds of the thread's C stack. */
-struct sample_frames_result sample_frames_read(struct sample_ring *ring, uint64_t *entries,
-                                               size_t capacity, uintptr_t stack_low,
-                                               uintptr_t stack_high);
+struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr_t stack_low,
+                                               uintptr_t stack_high, uint64_t *entries,
+                                               size_t capacity);
 
 /* Forgets which functions the ring has: after a fork, for the new ring. */
 void sample_frames_forget(void);

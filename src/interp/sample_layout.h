@@ -44,6 +44,7 @@ struct sample_layout {
 enum {
     FRAME_OWNER_SHIM = 3,
     OBJECT_TYPE = 8,
+    CODE_UNITS = 16, /* 3.11 and later: how many units of 2 bytes the instructions take */
     TEXT_LENGTH = 16,
     TEXT_STATE = 32, /* a byte: 3 bits of kind from bit 2 on, compact, ascii */
     BYTES_LENGTH = 16,

@@ -134,7 +134,7 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
         announce_thread(thread, now);
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
     struct sample_frames_result frames = sample_frames_read(
-        ring, thread->frames, SAMPLE_THREAD_FRAMES, thread->stack_low, thread->stack_high);
+        ring, thread->stack_low, thread->stack_high, thread->frames, SAMPLE_THREAD_FRAMES);
     size_t stack = stack_bytes(thread, pointer, &is_whole);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
     struct sample_body body = {.weight_ns = weight, .frame_count = frames.count};
