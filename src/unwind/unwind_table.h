@@ -73,7 +73,8 @@ struct unwind_table {
     uint16_t *rule_of;  /* per row: index into `rules`, or UNWIND_NO_RULE; owned */
     size_t row_count;
     VECTOR(struct unwind_rule) rules;
-    size_t damaged; /* frame descriptions that were left out: unreadable, or not to be understood */
+    size_t damaged; /* frame descriptions that were left out: unreadable, or not to be understood;
+                       a section that can't be read or decompressed counts as one */
 };
 
 /* Bytes of .eh_frame that are not in a file: what a jitdump's UNWINDING_INFO brings. */
