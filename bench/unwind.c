@@ -43,9 +43,11 @@ static size_t unwind_one(struct side *side, const struct unwind_sample *sample, 
         count = frames.count;
     }
 #ifdef HAVE_LIBDW
-    bool is_blind;
-    if (side->libdw)
-        count = libdw_stacks_unwind(side->libdw, sample, pcs, MOST_FRAMES, &is_blind);
+    if (side->libdw) {
+        struct libdw_frames frames = {.pcs = pcs, .capacity = MOST_FRAMES};
+        libdw_stacks_unwind(side->libdw, sample, &frames);
+        count = frames.count;
+    }
 #endif
     return count;
 }
