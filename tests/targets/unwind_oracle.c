@@ -1,13 +1,14 @@
-/* Unwinds all stacks of a recording twice, by our tables and by libdw, and compares the PCs
- * and the places of the frames on the stack.
+/* Unwinds all stacks of a recording twice, by our tables and by libdw, and compares the PCs and
+ * the places of the frames on the stack.
  *
  *     unwind_oracle perf.data [N]
  *
  * prints one line of JSON: samples, equal ones, how ours ended, frames; and, on standard error, the
  * first N stacks that differ.
  *
- * In two cases libdw ends too early, with a reason that is known. Such samples are counted apart,
- * if as far as libdw came both are the same, and ours goes on to the outermost frame:
+ * In two cases libdw ends too early, for a reason that is known. Such samples are counted apart, if
+ * both are the same as far as libdw came, and ours goes on to the outermost frame or to the end of
+ * the copy:
  *
  *  - "oracle_blind": a function has popped its registers already, and libdw looks for them where
  *    they were, below the stack pointer: memory that is not in the recording.
@@ -143,7 +144,7 @@ static void compare(struct sides *sides, const struct unwind_sample *sample, str
     counts->ends[end]++;
     counts->frames += ours.count;
     bool is_start = is_start_of(stacks, &theirs, &ours, counts);
-    bool ends_early = is_start && theirs.count < ours.count && end == UNWIND_COMPLETE;
+    bool ends_early = is_start && theirs.count < ours.count && end != UNWIND_BROKEN;
     if (is_start && theirs.count == ours.count)
         counts->equal++;
     else if (ends_early && is_blind)
