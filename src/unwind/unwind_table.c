@@ -12,7 +12,9 @@
 #include "unwind/unwind_table.h"
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/hashtable.h"
+#include "elf/elf_compressed.h"
 #include "unwind/cfi_program.h"
 
 #include <errno.h>
@@ -38,7 +40,7 @@ struct function {
 
 struct builder {
     struct unwind_table *table;
-    const struct cfi_machine *machine;
+    const struct unwind_machine *machine;
     struct range code[MOST_SEGMENTS]; /* executable, by svma */
     size_t code_count;
     VECTOR(struct function) functions;
@@ -291,16 +293,33 @@ static bool eh_frame_by_segment(const struct elf_file *elf, struct cfi_section *
     return false;
 }
 
-static bool section_of(const struct elf_file *elf, const char *name,
-                       struct cfi_section *ret_section)
+/* Adds the functions of a section, if there is one of this name. What can't be read counts as one
+ * frame description that is damaged. */
+static int add_section_named(struct builder *builder, const struct elf_file *elf, const char *name)
 {
-    Elf64_Shdr section;
-    if (!elf_file_section_named(elf, name, &section))
-        return false;
-    *ret_section = (struct cfi_section){.cursor = elf_file_content(elf, &section),
-                                        .svma = section.sh_addr,
-                                        .is_debug_frame = strcmp(name, ".debug_frame") == 0};
-    return cursor_ok(&ret_section->cursor);
+    Elf64_Shdr header;
+    CLEANUP(cleanup_free) uint8_t *owned = NULL;
+    if (!elf_file_section_named(elf, name, &header))
+        return 0;
+    struct cfi_section section = {.svma = header.sh_addr,
+                                  .is_debug_frame = strcmp(name, ".debug_frame") == 0};
+    int error = elf_compressed_content(elf, &header, &section.cursor, &owned);
+    if (error == -ENOMEM)
+        return error;
+    if (error < 0) {
+        builder->table->damaged++;
+        return 0;
+    }
+    return add_section(builder, &section);
+}
+
+static int add_eh_frame(struct builder *builder, const struct elf_file *elf)
+{
+    Elf64_Shdr header;
+    struct cfi_section section;
+    if (!elf_file_section_named(elf, ".eh_frame", &header) && eh_frame_by_segment(elf, &section))
+        return add_section(builder, &section);
+    return add_section_named(builder, elf, ".eh_frame");
 }
 
 int unwind_table_init(struct unwind_table *table, const struct elf_object *object,
@@ -308,19 +327,15 @@ int unwind_table_init(struct unwind_table *table, const struct elf_object *objec
 {
     *table = (struct unwind_table){0};
     struct builder builder = {.table = table};
-    struct cfi_section section;
-    builder.machine = cfi_machine_of(object->elf.header.e_machine);
+    builder.machine = unwind_machine_of(object->elf.header.e_machine);
     if (!builder.machine)
         return -ENOTSUP;
     find_code(&builder, &object->elf);
-    int error = 0;
-    if (section_of(&object->elf, ".eh_frame", &section) ||
-        eh_frame_by_segment(&object->elf, &section))
-        error = add_section(&builder, &section);
-    if (!error && section_of(&object->elf, ".debug_frame", &section))
-        error = add_section(&builder, &section);
-    if (!error && debug && section_of(&debug->elf, ".debug_frame", &section))
-        error = add_section(&builder, &section);
+    int error = add_eh_frame(&builder, &object->elf);
+    if (!error)
+        error = add_section_named(&builder, &object->elf, ".debug_frame");
+    if (!error && debug)
+        error = add_section_named(&builder, &debug->elf, ".debug_frame");
     return finish(&builder, error);
 }
 
@@ -344,7 +359,7 @@ int unwind_table_init_jit(struct unwind_table *table, uint16_t elf_machine,
 {
     *table = (struct unwind_table){0};
     struct builder builder = {.table = table, .code = {{0, jit->code_size}}, .code_count = 1};
-    builder.machine = cfi_machine_of(elf_machine);
+    builder.machine = unwind_machine_of(elf_machine);
     if (!builder.machine)
         return -ENOTSUP;
     struct cfi_section section = {.svma = (jit->code_size + 7) & ~(uint64_t)7,

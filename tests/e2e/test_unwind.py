@@ -1,8 +1,9 @@
 """Our unwinder against elfutils' libdw, on real recordings of `perf record --call-graph dwarf`: the
-same lists of PCs on 99.9 % of at least 10,000 samples of each program.
+same lists of PCs, and the same places on the stack, on 99.9 % of at least 10,000 samples of each
+program.
 
-Two kinds of samples are counted apart, in which libdw has nothing to compare with; see
-tests/targets/unwind_oracle.c.
+Two kinds of samples are counted apart: libdw ends too early in them, for reasons that are known and
+checked sample by sample; see tests/targets/unwind_oracle.c.
 """
 import json
 import subprocess
@@ -14,6 +15,7 @@ from .interpreters import every_python
 from .targets import FOO_BAR_BAZ, JSON_AND_RE
 
 LEAST_SAMPLES = 10000
+LEAST_EQUAL = 0.999
 MOST_APART = 0.01
 FREQUENCY = 9999
 SECONDS = 1.5
@@ -61,13 +63,12 @@ class Compared:
 
     @property
     def apart(self):
-        return self.counts["oracle_blind"] + self.counts["in_sigreturn"]
+        return self.counts["oracle_blind"] + self.counts["oracle_lost_rbx"]
 
-    def check(self, least_equal=0.999):
+    def check(self):
         assert self.apart <= MOST_APART * self.samples, self.counts
         comparable = self.samples - self.apart
-        equal = self.counts["equal"] - self.counts["oracle_blind"]
-        assert equal >= least_equal * comparable, f"{self.counts}\n{self.differences}"
+        assert self.counts["equal"] >= LEAST_EQUAL * comparable, f"{self.counts}\n{self.differences}"
         assert self.counts["broken"] <= 0.001 * self.samples, self.counts
 
 
@@ -87,8 +88,5 @@ def test_unwinding_signals_and_the_plt_is_as_libdw_does_it(compared):
     assert result.counts["signal_frames"] > result.samples / 20
 
 
-# Presumably libdw loses rbx at the start of functions that do not say what becomes of it (inferred
-# from the samples looked at, not checked with another unwinder): one sample in 500.
 def test_unwinding_the_resolver_of_the_dynamic_linker_is_as_libdw_does_it(compared):
-    result = compared(built(BUILD, "tests/native_stacks"), environment=["LD_BIND_NOT=1"])
-    result.check(least_equal=0.995)
+    compared(built(BUILD, "tests/native_stacks"), environment=["LD_BIND_NOT=1"]).check()

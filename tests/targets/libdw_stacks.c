@@ -3,6 +3,7 @@
 #include "libdw_stacks.h"
 
 #include <elfutils/libdwfl.h>
+#include <elfutils/version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,7 @@
 struct libdw_stacks {
     Dwfl *dwfl;
     const struct unwind_sample *sample;
-    uint64_t *pcs;
-    size_t count, capacity;
-    bool is_blind;
+    struct libdw_frames *frames;
 };
 
 static pid_t next_thread(Dwfl *dwfl, void *context, void **thread)
@@ -40,7 +39,8 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr avma, Dwarf_Word *ret_word, void 
     struct libdw_stacks *libdw = context;
     const struct unwind_sample *sample = libdw->sample;
     enum { RED_ZONE_BYTES = 128 };
-    libdw->is_blind |= avma < sample->stack_avma && sample->stack_avma - avma <= RED_ZONE_BYTES;
+    libdw->frames->is_blind |=
+        avma < sample->stack_avma && sample->stack_avma - avma <= RED_ZONE_BYTES;
     uint64_t offset = avma - sample->stack_avma;
     if (avma < sample->stack_avma || sample->stack_bytes < 8 || offset > sample->stack_bytes - 8)
         return false;
@@ -118,26 +118,37 @@ void libdw_stacks_close(struct libdw_stacks *libdw)
     free(libdw);
 }
 
+static uint64_t sp_of(Dwfl_Frame *frame)
+{
+    Dwarf_Word sp = 0;
+#if _ELFUTILS_PREREQ(0, 188)
+    if (dwfl_frame_reg(frame, 7, &sp) != 0)
+        sp = 0;
+#else
+    (void)frame;
+#endif
+    return sp;
+}
+
 static int take_frame(Dwfl_Frame *frame, void *context)
 {
-    struct libdw_stacks *libdw = context;
+    struct libdw_frames *frames = ((struct libdw_stacks *)context)->frames;
     Dwarf_Addr pc;
     bool is_activation;
-    if (!dwfl_frame_pc(frame, &pc, &is_activation) || libdw->count == libdw->capacity)
+    if (!dwfl_frame_pc(frame, &pc, &is_activation) || frames->count == frames->capacity)
         return DWARF_CB_ABORT;
-    libdw->pcs[libdw->count++] = pc - (is_activation ? 0 : 1);
+    if (frames->sps)
+        frames->sps[frames->count] = sp_of(frame);
+    frames->pcs[frames->count++] = pc - (is_activation ? 0 : 1);
     return DWARF_CB_OK;
 }
 
-size_t libdw_stacks_unwind(struct libdw_stacks *libdw, const struct unwind_sample *sample,
-                           uint64_t *pcs, size_t capacity, bool *ret_is_blind)
+void libdw_stacks_unwind(struct libdw_stacks *libdw, const struct unwind_sample *sample,
+                         struct libdw_frames *frames)
 {
     libdw->sample = sample;
-    libdw->pcs = pcs;
-    libdw->capacity = capacity;
-    libdw->count = 0;
-    libdw->is_blind = false;
+    libdw->frames = frames;
+    frames->count = 0;
+    frames->is_blind = false;
     dwfl_getthread_frames(libdw->dwfl, getpid(), take_frame, libdw);
-    *ret_is_blind = libdw->is_blind;
-    return libdw->count;
 }

@@ -10,9 +10,17 @@ struct libdw_stacks;
 struct libdw_stacks *libdw_stacks_open(const struct recorded_stacks *stacks);
 void libdw_stacks_close(struct libdw_stacks *libdw);
 
-/* Like unwind(); how many PCs there are. *ret_is_blind: it asked for memory below the stack
- * pointer, which perf does not record, and could not go on properly. */
-size_t libdw_stacks_unwind(struct libdw_stacks *libdw, const struct unwind_sample *sample,
-                           uint64_t *pcs, size_t capacity, bool *ret_is_blind);
+/* What libdw finds: like struct unwind_frames. */
+struct libdw_frames {
+    uint64_t *pcs;
+    uint64_t *sps; /* the stack pointer in each frame: the CFA of the one that it called. 0: libdw
+                      does not tell (before 0.188). NULL: not wanted */
+    size_t capacity, count;
+    bool is_blind; /* it asked for memory below the stack pointer, which perf does not record, and
+                      could not go on properly */
+};
+
+void libdw_stacks_unwind(struct libdw_stacks *libdw, const struct unwind_sample *sample,
+                         struct libdw_frames *frames);
 
 #endif

@@ -13,7 +13,8 @@ enum { CFI_SAMPLE_ROOM = 4096 };
 struct cfi_sample {
     uint8_t bytes[CFI_SAMPLE_ROOM];
     size_t length;
-    size_t cie_offset; /* of the newest CIE */
+    size_t cie_offset;    /* of the newest CIE */
+    uint16_t elf_machine; /* 0: EM_X86_64 */
 };
 
 static inline void cfi_sample_u32(struct cfi_sample *sample, uint32_t value)
@@ -43,9 +44,10 @@ static inline void cfi_sample_close(struct cfi_sample *sample, size_t start)
     memcpy(sample->bytes + start, &length, sizeof length);
 }
 
-/* x86-64: factors 1 and -8, return address in column 16 at CFA - 8, CFA = rsp + 8. Pointers are
- * plain (absptr). `augmentation` is "zR" or "zRS". */
-static inline void cfi_sample_cie(struct cfi_sample *sample, const char *augmentation)
+/* `rest` is what follows the augmentation: factors, return column, one byte of augmentation data
+ * (0: pointers are plain), instructions. */
+static inline void cfi_sample_cie_of(struct cfi_sample *sample, const char *augmentation,
+                                     const char *rest, size_t length)
 {
     size_t start = sample->length;
     sample->cie_offset = start;
@@ -53,9 +55,22 @@ static inline void cfi_sample_cie(struct cfi_sample *sample, const char *augment
     cfi_sample_u32(sample, 0);
     cfi_sample_put(sample, "\x01", 1);
     cfi_sample_put(sample, augmentation, strlen(augmentation) + 1);
-    cfi_sample_put(sample, "\x01\x78\x10\x01\x00", 5); /* 1, -8, 16; one byte of data: absptr */
-    cfi_sample_put(sample, "\x0c\x07\x08\x90\x01", 5); /* def_cfa rsp + 8; ra at CFA - 8 */
+    cfi_sample_put(sample, rest, length);
     cfi_sample_close(sample, start);
+}
+
+/* x86-64: factors 1 and -8, return address in column 16 at CFA - 8, CFA = rsp + 8. `augmentation`
+ * is "zR" or "zRS". */
+static inline void cfi_sample_cie(struct cfi_sample *sample, const char *augmentation)
+{
+    cfi_sample_cie_of(sample, augmentation, "\x01\x78\x10\x01\x00\x0c\x07\x08\x90\x01", 10);
+}
+
+/* aarch64: factors 4 and -8, return address in column 30, CFA = sp. */
+static inline void cfi_sample_cie_aarch64(struct cfi_sample *sample)
+{
+    sample->elf_machine = EM_AARCH64;
+    cfi_sample_cie_of(sample, "zR", "\x04\x78\x1e\x01\x00\x0c\x1f\x00", 8);
 }
 
 /* A function with its instructions. */
@@ -81,7 +96,8 @@ static inline int cfi_sample_table(const struct cfi_sample *sample, uint64_t cod
 {
     uint8_t *copy = exact_copy(sample->bytes, sample->length);
     struct unwind_jit jit = {.data = copy, .size = sample->length, .code_size = code_size};
-    int error = unwind_table_init_jit(ret_table, EM_X86_64, &jit);
+    uint16_t machine = sample->elf_machine ? sample->elf_machine : EM_X86_64;
+    int error = unwind_table_init_jit(ret_table, machine, &jit);
     free(copy);
     return error;
 }

@@ -253,6 +253,34 @@ static void a_real_file_has_rules_for_its_own_functions(void **state)
         assert_true(table.starts[i - 1] < table.starts[i]);
 }
 
+/* The same object three times: .debug_frame as it is, by zlib, by zstd. */
+static void compressed_frame_information_is_the_same(void **state)
+{
+    (void)state;
+    struct elf_object *object;
+    assert_int_equal(elf_object_open(TEST_DATA "/elf/debug_frame.so", &object), 0);
+    assert_int_equal(unwind_table_init(&table, object, NULL), 0);
+    elf_object_close(object);
+    assert_true(table.row_count > 2);
+    static const char *const COMPRESSED[] = {
+        TEST_DATA "/elf/debug_frame_zstd.so",
+#ifdef HAVE_ZLIB
+        TEST_DATA "/elf/debug_frame_zlib.so",
+#endif
+    };
+    for (size_t i = 0; i < COUNT(COMPRESSED); i++) {
+        struct unwind_table other;
+        assert_int_equal(elf_object_open(COMPRESSED[i], &object), 0);
+        assert_int_equal(unwind_table_init(&other, object, NULL), 0);
+        elf_object_close(object);
+        assert_int_equal(other.damaged, 0);
+        assert_int_equal(other.row_count, table.row_count);
+        assert_memory_equal(other.starts, table.starts, table.row_count * sizeof *table.starts);
+        assert_memory_equal(other.rule_of, table.rule_of, table.row_count * sizeof *table.rule_of);
+        unwind_table_done(&other);
+    }
+}
+
 /* cmocka's own set-up is per test only where it is named; a test's name must stand alone for
  * pytest. */
 int main(void)
@@ -274,6 +302,7 @@ int main(void)
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(memory_that_runs_short_is_reported),
         cmocka_unit_test(a_real_file_has_rules_for_its_own_functions),
+        cmocka_unit_test(compressed_frame_information_is_the_same),
     };
     struct CMUnitTest with_set_up[COUNT(tests)];
     for (size_t i = 0; i < COUNT(tests); i++) {
