@@ -281,6 +281,8 @@ static int run(const struct command *self, int argc, char **argv)
     int status = read_options(&report, self, argc, argv);
     if (status != STATUS_OK)
         return status < 0 ? STATUS_OK : status;
+    report.loading.outermost =
+        report.is_table && report_settings_order(&report.settings) == CHAIN_CALLER;
     terminal_begin("pitviper report");
     report.loading.progress = terminal_progress;
     struct profile *profile;

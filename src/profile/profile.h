@@ -229,6 +229,8 @@ struct profile_options {
     const char *kallsyms;    /* NULL is /proc/kallsyms */
     const char *tmp_dir;     /* where perf maps are; NULL is /tmp. For tests */
     uint32_t max_stack; /* frames of the kernel's chain, and again of unwound ones: 127 as perf */
+    bool outermost;     /* of longer chains of the kernel the outermost frames, else the innermost:
+                           perf takes those that it shows first */
     enum profile_inlines inlines; /* inlined functions as frames of their own */
     bool lines;                   /* source lines of frames: reads debug information */
     bool demangle;

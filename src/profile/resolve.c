@@ -17,19 +17,20 @@ void resolver_done(struct resolver *resolver)
     pairmap_done(&resolver->known);
 }
 
-const struct jitdump_code *resolve_generated(const struct task *task, const struct region *region,
-                                             const struct resolve_place *place,
-                                             struct jit_dump **ret_dump)
+const struct jitdump_placement *resolve_generated(const struct task *task,
+                                                  const struct region *region,
+                                                  const struct resolve_place *place,
+                                                  struct jit_dump **ret_dump)
 {
     for (size_t i = task->dumps.count; i-- > 0;) {
         struct jit_dump *dump = task->dumps.items[i];
-        const struct jitdump_code *code = jit_dump_find(dump, place->avma, place->time_ns);
-        bool is_hidden = code && region && !region->is_generated &&
+        const struct jitdump_placement *found = jit_dump_find(dump, place->avma, place->time_ns);
+        bool is_hidden = found && region && !region->is_generated &&
                          (dump->clock == JIT_CLOCK_UNKNOWN ||
-                          region->time_ns > code->timestamp + dump->clock_offset);
-        if (code && !is_hidden) {
+                          region->time_ns > found->timestamp + dump->clock_offset);
+        if (found && !is_hidden) {
             *ret_dump = dump;
-            return code;
+            return found;
         }
     }
     return NULL;
@@ -95,9 +96,9 @@ static void ask(struct resolver *resolver, const struct resolve_place *place, st
     }
     const struct region *region = regions_find(place->task->regions, place->avma);
     struct jit_dump *dump;
-    const struct jitdump_code *code = resolve_generated(place->task, region, place, &dump);
+    const struct jitdump_placement *code = resolve_generated(place->task, region, place, &dump);
     if (code) {
-        answer->symbol = jit_dump_symbol(code, place->avma);
+        answer->symbol = jit_dump_symbol(dump, code, place->avma);
         answer->has_symbol = true;
         resolver->is_momentary |= dump->index.ranges.overlap_count > 0;
         resolver->profile->processes.items[place->task->process].has_jitdump = true;
