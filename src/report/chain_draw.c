@@ -177,23 +177,30 @@ static int draw_graph(struct pen *pen, const struct chain_node *root)
 
 /* --- flat and folded ----------------------------------------------------------------------- */
 
-static int collect_ends(const struct chain_node *root, uint64_t smallest,
-                        struct chain_node const ***ret_ends, size_t *ret_count)
+/* A chain of the list. */
+struct end {
+    const struct chain_node *node; /* where it ends */
+    size_t number; /* in perf's order of finding: longer ones before those in them */
+};
+
+static const struct chain_node *innermost_first_child(const struct chain_node *node)
 {
-    VECTOR(const struct chain_node *) ends = {0};
-    for (const struct chain_node *node = root; node;) {
-        if (node->end_count && node->end_weight >= smallest && node != root &&
-            vector_push(&ends, node) < 0) {
+    while (node->first_child)
+        node = node->first_child;
+    return node;
+}
+
+static int collect_ends(const struct chain_node *root, uint64_t smallest, struct end **ret_ends,
+                        size_t *ret_count)
+{
+    VECTOR(struct end) ends = {0};
+    for (const struct chain_node *node = innermost_first_child(root); node != root;
+         node = node->next ? innermost_first_child(node->next) : node->parent) {
+        struct end end = {.node = node, .number = ends.count};
+        if (node->end_count && node->end_weight >= smallest && vector_push(&ends, end) < 0) {
             vector_done(&ends);
             return -ENOMEM;
         }
-        if (node->first_child) {
-            node = node->first_child;
-            continue;
-        }
-        while (node && !node->next)
-            node = node->parent;
-        node = node ? node->next : NULL;
     }
     *ret_ends = ends.items;
     *ret_count = ends.count;
@@ -202,9 +209,10 @@ static int collect_ends(const struct chain_node *root, uint64_t smallest,
 
 static int compare_ends(const void *a, const void *b)
 {
-    const struct chain_node *left = *(const struct chain_node *const *)a;
-    const struct chain_node *right = *(const struct chain_node *const *)b;
-    return left->end_weight > right->end_weight ? -1 : left->end_weight < right->end_weight;
+    const struct end *left = a, *right = b;
+    if (left->node->end_weight != right->node->end_weight)
+        return left->node->end_weight > right->node->end_weight ? -1 : 1;
+    return left->number < right->number ? -1 : left->number > right->number;
 }
 
 /* The frames from the root to the end of a node. */
@@ -228,7 +236,7 @@ static int draw_list(struct pen *pen, const struct chain_node *root)
     const struct chain_settings *chains = &pen->counts->settings->chains;
     bool is_flat = chains->mode == CHAIN_FLAT;
     uint64_t whole = pen->counts->weight;
-    const struct chain_node **ends = NULL;
+    struct end *ends = NULL;
     size_t count;
     uint64_t smallest = (uint64_t)((double)whole * (chains->min_percent / 100));
     if (collect_ends(root, smallest, &ends, &count) < 0)
@@ -236,7 +244,7 @@ static int draw_list(struct pen *pen, const struct chain_node *root)
     if (count)
         qsort(ends, count, sizeof *ends, compare_ends);
     for (size_t i = 0; i < count && (!chains->print_limit || i < chains->print_limit); i++) {
-        const struct chain_node *end = ends[i];
+        const struct chain_node *end = ends[i].node;
         if (is_flat) {
             print_spaces(pen->out, FLAT_VALUE_MARGIN);
             print_value(pen, end->weight, end->count, whole);
