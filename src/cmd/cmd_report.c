@@ -63,7 +63,7 @@ static int set_call_graph(struct report *report, const char *value)
         return OPTIONS_WRONG;
     }
     report->wants_chains = chains->mode != CHAIN_NONE;
-    report->loading.lines |= chains->key == CHAIN_SRCLINE;
+    report->loading.lines |= chains->key != CHAIN_FUNCTION;
     return 0;
 }
 

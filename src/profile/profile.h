@@ -109,7 +109,10 @@ struct profile_frame {
     uint64_t ip_avma;
     uint32_t file;   /* string, of the source line: 0 (empty) when not known */
     uint32_t line;   /* 0: not known */
+    uint32_t offset; /* of the address in the function */
     bool is_inlined; /* its caller is the frame with the same address */
+    bool is_call;    /* has the line of a call that was inlined; the next frame is the same with the
+                        line of the address, for samples that are counted by it */
     bool is_kernel;  /* perf: [k], else [.] */
 };
 

@@ -48,6 +48,12 @@ struct answer {
 /* Of functions that are inlined into each other more are not shown. */
 enum { MOST_PLACES = 32 };
 
+static uint32_t offset_of(const struct answer *answer)
+{
+    uint64_t offset = answer->address - answer->symbol.start;
+    return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
+}
+
 /* Asks a perf map: that of the region (the parent's, for memory from before a fork), then that of
  * the process. */
 static bool ask_maps(struct resolver *resolver, const struct resolve_place *place,
@@ -99,6 +105,7 @@ static void ask(struct resolver *resolver, const struct resolve_place *place, st
     const struct jitdump_placement *code = resolve_generated(place->task, region, place, &dump);
     if (code) {
         answer->symbol = jit_dump_symbol(dump, code, place->avma);
+        answer->address = answer->symbol.start + (place->avma - code->avma);
         answer->has_symbol = true;
         resolver->is_momentary |= dump->index.ranges.overlap_count > 0;
         resolver->profile->processes.items[place->task->process].has_jitdump = true;
@@ -117,12 +124,13 @@ static int set_line(struct resolver *resolver, const char *file, uint32_t line,
     return strings_intern(&resolver->profile->strings, file, strlen(file), &frame->file);
 }
 
-/* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself. */
+/* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself (see
+ * struct profile_frame.is_call). */
 static int add_places(struct resolver *resolver, const struct answer *answer,
                       struct profile_frame frame, uint32_t *ret_frame)
 {
     struct debug_place places[MOST_PLACES];
-    struct profile_frame frames[MOST_PLACES];
+    struct profile_frame frames[MOST_PLACES + 1];
     const struct profile_options *options = resolver->options;
     size_t count = native_places(answer->native, answer->address, places, MOST_PLACES);
     if (count == 0)
@@ -139,6 +147,11 @@ static int add_places(struct resolver *resolver, const struct answer *answer,
         if (error == 0 && options->lines)
             error = set_line(resolver, places[i].file, places[i].line, &frames[i]);
     }
+    if (error == 0 && options->lines && count > 1) {
+        frames[count - 1].is_call = true;
+        frames[count] = frame;
+        error = set_line(resolver, places[0].file, places[0].line, &frames[count++]);
+    }
     return error < 0 ? error : functions_add_frames(resolver->functions, frames, count, ret_frame);
 }
 
@@ -150,8 +163,10 @@ static int add_frame(struct resolver *resolver, const struct resolve_place *plac
                                                    &answer->symbol, &frame.function)
                                    : functions_add_unresolved(resolver->functions, answer->module,
                                                               answer->address, &frame.function);
-    if (error == 0 && answer->has_symbol)
+    if (error == 0 && answer->has_symbol) {
+        frame.offset = offset_of(answer);
         error = set_line(resolver, answer->symbol.file, answer->symbol.line, &frame);
+    }
     if (error < 0)
         return error;
     if (answer->native && answer->has_symbol && (resolver->inlines || resolver->options->lines))

@@ -194,7 +194,7 @@ static int make(struct stacks *stacks, const struct stacks_chain *chain,
     }
     while (frames[leaf].is_inlined)
         leaf++;
-    ret_result->leaf = leaf;
+    ret_result->leaf = leaf + frames[leaf].is_call;
     return add_tree(stacks, &ret_result->stack);
 }
 

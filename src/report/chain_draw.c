@@ -51,15 +51,16 @@ static void print_symbol(const struct pen *pen, uint32_t symbol)
     struct column_cell cell = {0};
     column_symbol_cell(counts->profile, frame, &cell);
     text_print(pen->out, cell.text, cell.length, 0);
-    fputs(cell.tail, pen->out);
-    if (counts->settings->chains.key == CHAIN_SRCLINE && place->line) {
-        const char *file = profile_text(counts->profile, place->file);
-        const char *slash = strrchr(file, '/');
+    enum chain_key key = counts->settings->chains.key;
+    if (key != CHAIN_FUNCTION && place->line) {
+        const char *file = text_base_name(profile_text(counts->profile, place->file));
         fputc(' ', pen->out);
-        file = slash ? slash + 1 : file;
         text_print(pen->out, file, strlen(file), 0);
         fprintf(pen->out, ":%" PRIu32, place->line);
+    } else if (key == CHAIN_ADDRESS) {
+        fprintf(pen->out, " +%" PRIu32, place->offset);
     }
+    fputs(cell.tail, pen->out);
 }
 
 /* The value of a branch: percent of `whole`, or what else was asked for. */
