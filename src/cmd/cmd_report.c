@@ -164,7 +164,11 @@ static int set_table_option(struct report *report, int option, const char *value
         settings->children = false;
         break;
     case OPTION_PERCENT_LIMIT:
-        return set_number("--percent-limit", value, 100, &settings->percent_limit);
+        if (set_number("--percent-limit", value, 100, &settings->percent_limit) < 0)
+            return OPTIONS_WRONG;
+        settings->chains.min_percent =
+            settings->percent_limit; /* as perf; a later -g has its own */
+        break;
     default:
         break;
     }
@@ -334,7 +338,8 @@ const struct command cmd_report = {
             {"no-children", OPTION_NO_CHILDREN, NULL, "rows for sampled functions only"},
             {"sort", 's', "KEYS",
              "columns that make rows: comm, dso, sym, pid, tid, cpu, srcline, srcfile"},
-            {"percent-limit", OPTION_PERCENT_LIMIT, "N", "leave out rows below N percent"},
+            {"percent-limit", OPTION_PERCENT_LIMIT, "N",
+             "leave out rows and branches below N percent"},
             {"comms", 'c', "LIST", "only threads of these names"},
             {"dsos", 'd', "LIST", "only rows of these modules"},
             {"symbols", 'S', "LIST", "only rows of these functions"},
