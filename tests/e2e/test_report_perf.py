@@ -2,6 +2,7 @@
 perf's differs, each row and each call tree must still be the same but for causes that are named
 (tables.py, docs/report-differences.md), and only those that a recording of that kind can have.
 """
+import re
 import shutil
 
 import pytest
@@ -107,5 +108,30 @@ def test_an_injected_recording_reads_the_same(python, perf):
     check(recording, NONE)
 
 
-def lines_of(text):
-    return [line for line in body(text).splitlines() if not line.startswith("#")]
+INLINE_WAYS = [
+    ("--inline",), ("--inline", "-g", "none"), ("--inline", "--no-children", "-g", "callee"),
+    ("--inline", "-g", "srcline", "--no-children"), ("--no-inline", "-g", "srcline"),
+    ("--no-inline", "-g", "address", "--no-children"),
+    ("--no-inline", "--sort", "srcline", "--no-children"),
+    ("--inline", "--sort", "sym,srcline", "--no-children", "-g", "none"),
+    ("--no-inline", "--sort", "srcfile", "--no-children", "-g", "none"),
+]
+
+
+def lines_of_the_program(text):
+    """The rows and trees without the frames that start a program: what is known of those depends on
+    libc's debug information, and perf takes a function whose debug information has another name
+    than its symbol for an inlined one (__libc_start_main_impl)."""
+    return [re.sub(r"\s+", " ", line).rstrip() for line in body(text).splitlines()
+            if not line.startswith("#") and not re.search(r"\b_start\b|libc_start", line)]
+
+
+@pytest.mark.parametrize("way", INLINE_WAYS, ids=" ".join)
+def test_inlined_functions_and_lines_are_those_of_perf(way, perf):
+    if not shutil.which("addr2line"):
+        pytest.skip("perf 6.1 has no lines without addr2line: apt install binutils")
+    recording = perf.record(inlined(), call_graph=WHOLE_STACKS, frequency=199)
+    theirs = recording.report("-n", *way)
+    ours = pitviper("report", "--stdio", "-n", *way, "-i", recording.data)
+    assert ours.status == 0 and "inlined" in ours.out
+    assert lines_of_the_program(ours.out) == lines_of_the_program(theirs)
