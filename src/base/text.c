@@ -130,3 +130,9 @@ const char *text_nearest(const char *wrong, const char *const *words, size_t cou
     }
     return nearest;
 }
+
+const char *text_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -18,6 +18,9 @@ size_t text_utf8_length(const char *bytes, size_t length);
 enum { TEXT_NUMBER_BYTES = 32 };
 const char *text_number(uint64_t value, char buffer[TEXT_NUMBER_BYTES]);
 
+/* What stands behind the last slash of a path. */
+const char *text_base_name(const char *path);
+
 /* The word among `count` that `wrong` was most likely meant to be, or NULL when none is near. */
 const char *text_nearest(const char *wrong, const char *const *words, size_t count);
 

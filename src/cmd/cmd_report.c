@@ -63,7 +63,7 @@ static int set_call_graph(struct report *report, const char *value)
         return OPTIONS_WRONG;
     }
     report->wants_chains = chains->mode != CHAIN_NONE;
-    report->loading.lines |= chains->key == CHAIN_SRCLINE;
+    report->loading.lines |= chains->key != CHAIN_FUNCTION;
     return 0;
 }
 
@@ -164,7 +164,11 @@ static int set_table_option(struct report *report, int option, const char *value
         settings->children = false;
         break;
     case OPTION_PERCENT_LIMIT:
-        return set_number("--percent-limit", value, 100, &settings->percent_limit);
+        if (set_number("--percent-limit", value, 100, &settings->percent_limit) < 0)
+            return OPTIONS_WRONG;
+        settings->chains.min_percent =
+            settings->percent_limit; /* as perf; a later -g has its own */
+        break;
     default:
         break;
     }
@@ -281,6 +285,8 @@ static int run(const struct command *self, int argc, char **argv)
     int status = read_options(&report, self, argc, argv);
     if (status != STATUS_OK)
         return status < 0 ? STATUS_OK : status;
+    report.loading.outermost =
+        report.is_table && report_settings_order(&report.settings) == CHAIN_CALLER;
     terminal_begin("pitviper report");
     report.loading.progress = terminal_progress;
     struct profile *profile;
@@ -332,7 +338,8 @@ const struct command cmd_report = {
             {"no-children", OPTION_NO_CHILDREN, NULL, "rows for sampled functions only"},
             {"sort", 's', "KEYS",
              "columns that make rows: comm, dso, sym, pid, tid, cpu, srcline, srcfile"},
-            {"percent-limit", OPTION_PERCENT_LIMIT, "N", "leave out rows below N percent"},
+            {"percent-limit", OPTION_PERCENT_LIMIT, "N",
+             "leave out rows and branches below N percent"},
             {"comms", 'c', "LIST", "only threads of these names"},
             {"dsos", 'd', "LIST", "only rows of these modules"},
             {"symbols", 'S', "LIST", "only rows of these functions"},

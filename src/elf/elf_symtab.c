@@ -2,8 +2,10 @@
  * functions, data. What is left after sorting answers one question only: which name for this svma?
  *
  *     collect   functions, and labels in code (assembly without .type)
- *     sort      by svma, the best name first; drop the others
+ *     sort      by svma, in the order of the file where these are equal
  *     size      without one: up to the next symbol, at most to the end of the section
+ *     choose    the best name of each address; perf's rules, and its order: a name without a size
+ *               that is the last one of its address has got one by now
  *     link      each entry to the nearest one before it that ends later
  *
  * The links are for symbols inside of symbols: when an address is behind the end of the last symbol
@@ -152,7 +154,7 @@ static int compare_quality(const struct elf_symtab_entry *a, const struct elf_sy
     b_count = strlen(b->name);
     if (a_count != b_count)
         return a_count > b_count ? -1 : 1;
-    return a->enclosing < b->enclosing ? -1 : 1;
+    return 0;
 }
 
 static int compare_entries(const void *left, const void *right)
@@ -160,15 +162,18 @@ static int compare_entries(const void *left, const void *right)
     const struct elf_symtab_entry *a = left, *b = right;
     if (a->svma != b->svma)
         return a->svma < b->svma ? -1 : 1;
-    return a == b ? 0 : compare_quality(a, b);
+    return a->enclosing < b->enclosing ? -1 : a->enclosing > b->enclosing;
 }
 
 static void keep_the_best(struct elf_symtab *symtab)
 {
+    struct elf_symtab_entry *entries = symtab->entries.items;
     size_t kept = 0;
     for (size_t i = 0; i < symtab->entries.count; i++) {
-        if (!kept || symtab->entries.items[kept - 1].svma != symtab->entries.items[i].svma)
-            symtab->entries.items[kept++] = symtab->entries.items[i];
+        if (!kept || entries[kept - 1].svma != entries[i].svma)
+            entries[kept++] = entries[i];
+        else if (compare_quality(&entries[i], &entries[kept - 1]) < 0)
+            entries[kept - 1] = entries[i];
     }
     symtab->entries.count = kept;
 }
@@ -226,8 +231,8 @@ int elf_symtab_init(struct elf_symtab *symtab, const struct elf_object *object,
     if (!error && symtab->entries.count && collection.ends.items) {
         qsort(symtab->entries.items, symtab->entries.count, sizeof *symtab->entries.items,
               compare_entries);
-        keep_the_best(symtab);
         settle_sizes(symtab, collection.ends.items);
+        keep_the_best(symtab);
         link_entries(symtab);
     }
     vector_done(&collection.ends);

@@ -51,12 +51,14 @@ static int add_range(struct jitdump_index *index, uint64_t start, uint64_t size,
     return error == -EINVAL ? 0 : error; /* empty code covers nothing */
 }
 
-static int add_placement(struct jitdump_index *index, uint64_t avma, uint64_t timestamp,
-                         uint32_t code)
+static int add_placement(struct jitdump_index *index, struct jitdump_placement placement,
+                         uint64_t size)
 {
-    return vector_push(
-        &index->placements,
-        ((struct jitdump_placement){.avma = avma, .timestamp = timestamp, .code = code}));
+    if (index->placements.count >= RANGEMAP_NOTHING)
+        return -ENOMEM;
+    uint32_t number = (uint32_t)index->placements.count;
+    int error = vector_push(&index->placements, placement);
+    return error ? error : add_range(index, placement.avma, size, placement.timestamp, number);
 }
 
 static int add_load(struct jitdump_index *index, struct pending *pending,
@@ -75,12 +77,9 @@ static int add_load(struct jitdump_index *index, struct pending *pending,
         error = vector_push(&index->codes, code);
     if (!error)
         error = hashtable_set(&pending->code_by_index, hash_u64(code.load.code_index), position);
-    if (!error)
-        error = add_placement(index, code.load.code_avma, code.timestamp, position);
-    if (!error)
-        error =
-            add_range(index, code.load.code_avma, code.load.code_size, code.timestamp, position);
-    return error;
+    struct jitdump_placement placement = {
+        .avma = code.load.code_avma, .timestamp = code.timestamp, .code = position};
+    return error ? error : add_placement(index, placement, code.load.code_size);
 }
 
 static int add_move(struct jitdump_index *index, const struct pending *pending,
@@ -94,12 +93,9 @@ static int add_move(struct jitdump_index *index, const struct pending *pending,
     }
     int error =
         add_range(index, move->old_avma, move->code_size, record->timestamp, RANGEMAP_NOTHING);
-    if (!error)
-        error =
-            add_range(index, move->new_avma, move->code_size, record->timestamp, (uint32_t)code);
-    if (!error)
-        error = add_placement(index, move->new_avma, record->timestamp, (uint32_t)code);
-    return error;
+    struct jitdump_placement placement = {
+        .avma = move->new_avma, .timestamp = record->timestamp, .code = (uint32_t)code};
+    return error ? error : add_placement(index, placement, move->code_size);
 }
 
 static int add_record(struct jitdump_index *index, struct pending *pending,
@@ -177,11 +173,11 @@ void jitdump_index_done(struct jitdump_index *index)
     vector_done(&index->codes);
 }
 
-const struct jitdump_code *jitdump_index_find(const struct jitdump_index *index, uint64_t avma,
-                                              uint64_t timestamp)
+const struct jitdump_placement *jitdump_index_find(const struct jitdump_index *index, uint64_t avma,
+                                                   uint64_t timestamp)
 {
-    uint32_t code;
-    if (!rangemap_find(&index->ranges, avma, timestamp, &code))
+    uint32_t placement;
+    if (!rangemap_find(&index->ranges, avma, timestamp, &placement))
         return NULL;
-    return &index->codes.items[code];
+    return &index->placements.items[placement];
 }

@@ -29,7 +29,7 @@ struct jitdump_index {
     bool swapped;                                /* written by a machine of the other byte order */
     VECTOR(struct jitdump_code) codes;           /* in the order of the file; borrow its data */
     VECTOR(struct jitdump_placement) placements; /* likewise */
-    struct rangemap ranges;                      /* values are indices into `codes` */
+    struct rangemap ranges;                      /* values are indices into `placements` */
     size_t records[JITDUMP_TYPES];               /* how many of each type */
     size_t unknown_records;
     size_t record_count;                      /* of all types */
@@ -45,9 +45,15 @@ int jitdump_index_init(struct jitdump_index *index, const char *source, const vo
                        size_t length, const char **ret_problem);
 void jitdump_index_done(struct jitdump_index *index);
 
-/* The code at an address at a time (in the clock of the file), or NULL. What was loaded or moved
+/* What stood at an address at a time (in the clock of the file), or NULL. What was loaded or moved
  * there last at or before that time counts. */
-const struct jitdump_code *jitdump_index_find(const struct jitdump_index *index, uint64_t avma,
-                                              uint64_t timestamp);
+const struct jitdump_placement *jitdump_index_find(const struct jitdump_index *index, uint64_t avma,
+                                                   uint64_t timestamp);
+
+static inline const struct jitdump_code *
+jitdump_index_code(const struct jitdump_index *index, const struct jitdump_placement *placement)
+{
+    return &index->codes.items[placement->code];
+}
 
 #endif

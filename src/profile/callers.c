@@ -20,11 +20,11 @@ static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
     struct resolve_place place = {.task = task, .avma = avma, .time_ns = context->time_ns};
     const struct region *region = regions_find(task->regions, avma);
     struct jit_dump *dump;
-    const struct jitdump_code *code = resolve_generated(task, region, &place, &dump);
+    const struct jitdump_placement *code = resolve_generated(task, region, &place, &dump);
     *ret_code = (struct unwind_code){0};
     if (code) {
         ret_code->table = jit_dump_unwind_table(dump, code, context->elf_machine);
-        ret_code->bias = code->load.code_avma;
+        ret_code->bias = code->avma;
         return true;
     }
     if (!region)
@@ -69,13 +69,18 @@ static int unwinder_of(struct callers *callers, struct task *task, struct unwind
 /* Copies the kernel's part of the chain. */
 static void take_kernel_part(struct callers *callers, const struct stacks_chain *chain)
 {
-    size_t taken = 0;
+    size_t taken = 0, skip = stacks_excess(callers->limit, chain->entries, chain->count);
     bool is_kernel = false;
-    for (size_t i = 0; i < chain->count && taken < callers->max_stack; i++) {
+    for (size_t i = 0; i < chain->count && taken < callers->limit.most; i++) {
         uint64_t entry = chain->entries[i];
-        if (perfdata_is_marker(entry))
+        bool is_frame = !perfdata_is_marker(entry);
+        if (!is_frame)
             is_kernel = entry == (uint64_t)PERF_CONTEXT_KERNEL;
-        taken += !perfdata_is_marker(entry);
+        if (is_frame && skip) {
+            skip--;
+            continue;
+        }
+        taken += is_frame;
         if (is_kernel)
             callers->entries.items[callers->entries.count++] = entry;
     }
@@ -117,7 +122,7 @@ static int unwind_user_part(struct callers *callers, const struct perfdata_sampl
     state.stack = sample->user_stack;
     state.stack_bytes = sample->user_stack_length;
     uint64_t *room = callers->entries.items + callers->entries.count;
-    struct unwind_frames frames = {.pcs = room + 1, .capacity = callers->max_stack};
+    struct unwind_frames frames = {.pcs = room + 1, .capacity = callers->limit.most};
     room[0] = (uint64_t)PERF_CONTEXT_USER;
     chain->unwound_end = end_of[unwind(unwinder, &state, &frames)];
     callers->entries.count += frames.count + 1;
@@ -127,7 +132,7 @@ static int unwind_user_part(struct callers *callers, const struct perfdata_sampl
 int callers_unwind(struct callers *callers, const struct perfdata_sample *sample,
                    struct stacks_chain *chain)
 {
-    if (vector_reserve(&callers->entries, chain->count + callers->max_stack + 2) < 0)
+    if (vector_reserve(&callers->entries, chain->count + callers->limit.most + 2) < 0)
         return -ENOMEM;
     callers->entries.count = 0;
     take_kernel_part(callers, chain);

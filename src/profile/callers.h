@@ -8,8 +8,8 @@
 struct callers {
     struct resolver *resolver; /* borrowed */
     uint16_t elf_machine;      /* of the recording */
-    uint32_t max_stack;
-    VECTOR(uint64_t) entries; /* room for the chain at hand */
+    struct stacks_limit limit; /* of the kernel's part; of the unwound one the innermost count */
+    VECTOR(uint64_t) entries;  /* room for the chain at hand */
 };
 
 /* What a task's unwinder is given to find code by; owned by the task. */

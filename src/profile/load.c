@@ -294,12 +294,13 @@ static int start(struct loader *loader)
                                          .kernel = &loader->kernel,
                                          .inlines = options->inlines == PROFILE_INLINES_ALL};
     bool is_arm = info->arch && strcmp(info->arch, "aarch64") == 0;
+    struct stacks_limit limit = {.most = options->max_stack, .outermost = options->outermost};
     loader->callers = (struct callers){.resolver = &loader->resolver,
                                        .elf_machine = is_arm ? EM_AARCH64 : EM_X86_64,
-                                       .max_stack = options->max_stack};
+                                       .limit = limit};
     int error = modules_init(&loader->modules, profile, &loader->search);
     if (error == 0)
-        error = stacks_init(&loader->stacks, profile, &loader->resolver, options->max_stack);
+        error = stacks_init(&loader->stacks, profile, &loader->resolver, limit);
     for (size_t i = 0; error == 0 && i < info->build_id_count; i++)
         error = modules_note_build_id(&loader->modules, &info->build_ids[i]);
     return error < 0 ? error : take_events(loader);

@@ -109,7 +109,10 @@ struct profile_frame {
     uint64_t ip_avma;
     uint32_t file;   /* string, of the source line: 0 (empty) when not known */
     uint32_t line;   /* 0: not known */
+    uint32_t offset; /* of the address in the function */
     bool is_inlined; /* its caller is the frame with the same address */
+    bool is_call;    /* has the line of a call that was inlined; the next frame is the same with the
+                        line of the address, for samples that are counted by it */
     bool is_kernel;  /* perf: [k], else [.] */
 };
 
@@ -229,6 +232,8 @@ struct profile_options {
     const char *kallsyms;    /* NULL is /proc/kallsyms */
     const char *tmp_dir;     /* where perf maps are; NULL is /tmp. For tests */
     uint32_t max_stack; /* frames of the kernel's chain, and again of unwound ones: 127 as perf */
+    bool outermost;     /* of longer chains of the kernel the outermost frames, else the innermost:
+                           perf takes those that it shows first */
     enum profile_inlines inlines; /* inlined functions as frames of their own */
     bool lines;                   /* source lines of frames: reads debug information */
     bool demangle;

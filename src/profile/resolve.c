@@ -17,19 +17,20 @@ void resolver_done(struct resolver *resolver)
     pairmap_done(&resolver->known);
 }
 
-const struct jitdump_code *resolve_generated(const struct task *task, const struct region *region,
-                                             const struct resolve_place *place,
-                                             struct jit_dump **ret_dump)
+const struct jitdump_placement *resolve_generated(const struct task *task,
+                                                  const struct region *region,
+                                                  const struct resolve_place *place,
+                                                  struct jit_dump **ret_dump)
 {
     for (size_t i = task->dumps.count; i-- > 0;) {
         struct jit_dump *dump = task->dumps.items[i];
-        const struct jitdump_code *code = jit_dump_find(dump, place->avma, place->time_ns);
-        bool is_hidden = code && region && !region->is_generated &&
+        const struct jitdump_placement *found = jit_dump_find(dump, place->avma, place->time_ns);
+        bool is_hidden = found && region && !region->is_generated &&
                          (dump->clock == JIT_CLOCK_UNKNOWN ||
-                          region->time_ns > code->timestamp + dump->clock_offset);
-        if (code && !is_hidden) {
+                          region->time_ns > found->timestamp + dump->clock_offset);
+        if (found && !is_hidden) {
             *ret_dump = dump;
-            return code;
+            return found;
         }
     }
     return NULL;
@@ -46,6 +47,12 @@ struct answer {
 
 /* Of functions that are inlined into each other more are not shown. */
 enum { MOST_PLACES = 32 };
+
+static uint32_t offset_of(const struct answer *answer)
+{
+    uint64_t offset = answer->address - answer->symbol.start;
+    return offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX;
+}
 
 /* Asks a perf map: that of the region (the parent's, for memory from before a fork), then that of
  * the process. */
@@ -95,9 +102,10 @@ static void ask(struct resolver *resolver, const struct resolve_place *place, st
     }
     const struct region *region = regions_find(place->task->regions, place->avma);
     struct jit_dump *dump;
-    const struct jitdump_code *code = resolve_generated(place->task, region, place, &dump);
+    const struct jitdump_placement *code = resolve_generated(place->task, region, place, &dump);
     if (code) {
-        answer->symbol = jit_dump_symbol(code, place->avma);
+        answer->symbol = jit_dump_symbol(dump, code, place->avma);
+        answer->address = answer->symbol.start + (place->avma - code->avma);
         answer->has_symbol = true;
         resolver->is_momentary |= dump->index.ranges.overlap_count > 0;
         resolver->profile->processes.items[place->task->process].has_jitdump = true;
@@ -116,12 +124,13 @@ static int set_line(struct resolver *resolver, const char *file, uint32_t line,
     return strings_intern(&resolver->profile->strings, file, strlen(file), &frame->file);
 }
 
-/* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself. */
+/* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself (see
+ * struct profile_frame.is_call). */
 static int add_places(struct resolver *resolver, const struct answer *answer,
                       struct profile_frame frame, uint32_t *ret_frame)
 {
     struct debug_place places[MOST_PLACES];
-    struct profile_frame frames[MOST_PLACES];
+    struct profile_frame frames[MOST_PLACES + 1];
     const struct profile_options *options = resolver->options;
     size_t count = native_places(answer->native, answer->address, places, MOST_PLACES);
     if (count == 0)
@@ -138,6 +147,11 @@ static int add_places(struct resolver *resolver, const struct answer *answer,
         if (error == 0 && options->lines)
             error = set_line(resolver, places[i].file, places[i].line, &frames[i]);
     }
+    if (error == 0 && options->lines && count > 1) {
+        frames[count - 1].is_call = true;
+        frames[count] = frame;
+        error = set_line(resolver, places[0].file, places[0].line, &frames[count++]);
+    }
     return error < 0 ? error : functions_add_frames(resolver->functions, frames, count, ret_frame);
 }
 
@@ -149,8 +163,10 @@ static int add_frame(struct resolver *resolver, const struct resolve_place *plac
                                                    &answer->symbol, &frame.function)
                                    : functions_add_unresolved(resolver->functions, answer->module,
                                                               answer->address, &frame.function);
-    if (error == 0 && answer->has_symbol)
+    if (error == 0 && answer->has_symbol) {
+        frame.offset = offset_of(answer);
         error = set_line(resolver, answer->symbol.file, answer->symbol.line, &frame);
+    }
     if (error < 0)
         return error;
     if (answer->native && answer->has_symbol && (resolver->inlines || resolver->options->lines))

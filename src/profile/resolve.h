@@ -40,8 +40,9 @@ void resolver_done(struct resolver *resolver);
 int resolve(struct resolver *resolver, const struct resolve_place *place, uint32_t *ret_frame);
 
 /* The newest jitdump of the task that knows code at an address at a time; NULL when none does. */
-const struct jitdump_code *resolve_generated(const struct task *task, const struct region *region,
-                                             const struct resolve_place *place,
-                                             struct jit_dump **ret_dump);
+const struct jitdump_placement *resolve_generated(const struct task *task,
+                                                  const struct region *region,
+                                                  const struct resolve_place *place,
+                                                  struct jit_dump **ret_dump);
 
 #endif

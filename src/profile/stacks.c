@@ -18,9 +18,9 @@
 #include "profile/classify.h"
 
 int stacks_init(struct stacks *stacks, struct profile *profile, struct resolver *resolver,
-                uint32_t max_stack)
+                struct stacks_limit limit)
 {
-    *stacks = (struct stacks){.profile = profile, .resolver = resolver, .max_stack = max_stack};
+    *stacks = (struct stacks){.profile = profile, .resolver = resolver, .limit = limit};
     struct profile_stack root = {.parent = PROFILE_NONE, .frame = PROFILE_NONE};
     return vector_push(&profile->stacks, root);
 }
@@ -68,11 +68,24 @@ static int resolve_entry(struct stacks *stacks, const struct stacks_chain *chain
     return error < 0 ? error : vector_push(&stacks->frames, frame);
 }
 
+size_t stacks_excess(struct stacks_limit limit, const uint64_t *entries, size_t count)
+{
+    size_t frames = 0;
+    for (size_t i = 0; limit.outermost && i < count; i++)
+        frames += !perfdata_is_marker(entries[i]);
+    return frames > limit.most ? frames - limit.most : 0;
+}
+
 /* Resolves all entries into stacks->frames. 1: the chain was longer than allowed. */
 static int resolve_entries(struct stacks *stacks, const struct stacks_chain *chain)
 {
     bool is_kernel = false;
-    size_t limit = chain->is_unwound ? SIZE_MAX : stacks->max_stack;
+    size_t limit = SIZE_MAX, excess = 0;
+    if (!chain->is_unwound) {
+        limit = stacks->limit.most;
+        excess = stacks_excess(stacks->limit, chain->entries, chain->count);
+    }
+    size_t skip = excess;
     stacks->frames.count = 0;
     for (size_t i = 0; i < chain->count; i++) {
         uint64_t entry = chain->entries[i];
@@ -83,6 +96,8 @@ static int resolve_entries(struct stacks *stacks, const struct stacks_chain *cha
         } else if (perfdata_is_marker(entry)) {
             stacks->frames.count = 0;
             return 0;
+        } else if (skip) {
+            skip--;
         } else if (stacks->frames.count >= limit) {
             return 1;
         } else {
@@ -91,7 +106,7 @@ static int resolve_entries(struct stacks *stacks, const struct stacks_chain *cha
                 return error;
         }
     }
-    return 0;
+    return excess > 0;
 }
 
 static int add_node(struct stacks *stacks, uint32_t parent, uint32_t frame, uint32_t *ret_stack)
@@ -147,7 +162,7 @@ static int add_tree(struct stacks *stacks, uint32_t *ret_stack)
 static enum profile_stack_end judge(const struct stacks *stacks, bool was_cut)
 {
     const struct profile *profile = stacks->profile;
-    if (was_cut || stacks->frames.count >= stacks->max_stack)
+    if (was_cut || stacks->frames.count >= stacks->limit.most)
         return PROFILE_STACK_TRUNCATED;
     if (!stacks->frames.count)
         return PROFILE_STACK_BROKEN;
@@ -179,7 +194,7 @@ static int make(struct stacks *stacks, const struct stacks_chain *chain,
     }
     while (frames[leaf].is_inlined)
         leaf++;
-    ret_result->leaf = leaf;
+    ret_result->leaf = leaf + frames[leaf].is_call;
     return add_tree(stacks, &ret_result->stack);
 }
 

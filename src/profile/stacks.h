@@ -16,10 +16,19 @@ struct stacks_step {
     uint32_t stack;
 };
 
+/* How much of a recorded chain is taken. */
+struct stacks_limit {
+    uint32_t most;  /* frames */
+    bool outermost; /* that many outermost ones, else innermost */
+};
+
+/* How many frames at the beginning of a chain are too many. */
+size_t stacks_excess(struct stacks_limit limit, const uint64_t *entries, size_t count);
+
 struct stacks {
     struct profile *profile;   /* borrowed: has the table */
     struct resolver *resolver; /* borrowed */
-    uint32_t max_stack;
+    struct stacks_limit limit;
     struct pairmap by_frame;              /* (parent, frame) -> stack */
     struct pairmap by_chain;              /* hash of a chain -> result */
     VECTOR(struct stacks_result) results; /* of all different chains */
@@ -49,7 +58,7 @@ struct stacks_chain {
 
 /* Adds the root. 0 or -ENOMEM. stacks_done is needed in any case. */
 int stacks_init(struct stacks *stacks, struct profile *profile, struct resolver *resolver,
-                uint32_t max_stack);
+                struct stacks_limit limit);
 void stacks_done(struct stacks *stacks);
 
 /* 0 or -ENOMEM. */

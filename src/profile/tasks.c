@@ -5,9 +5,11 @@
  *             parent. Most children exec at once, so the regions are shared until one of the two
  *             changes them. (perf marks the forks that it made up for running processes as
  *             FORK_EXEC: their regions follow as records.)
- *     COMM    a new name; with exec the regions are gone, and the code that was generated
- *     EXIT    the tid is free, and with the last thread the regions. Samples that still come
- *             belong to a thread without a name
+ *     COMM    a new name; with exec the code that was generated is gone. The regions stay until
+ *             others are mapped over them, as in perf: while the kernel sets up the new program,
+ * the registers it samples are still those of the call to execve, in the old one EXIT    the tid is
+ * free, and with the last thread the regions. Samples that still come belong to a thread without a
+ * name
  *
  * Regions that were shared once stay until the end: who else has them is not counted. */
 #include "profile/tasks.h"
@@ -177,8 +179,11 @@ int tasks_comm(struct tasks *tasks, const struct perfdata_record *record)
                                record->comm.name_length, &comm);
     if (error == 0)
         error = set_comm(tasks, thread, comm);
-    if (error == 0 && record->comm.is_exec)
-        error = clear_regions(tasks, tasks_of_thread(tasks, thread));
+    if (error == 0 && record->comm.is_exec) {
+        struct task *task = tasks_of_thread(tasks, thread);
+        task->dumps.count = 0;
+        tasks_renew(tasks, task);
+    }
     return error;
 }
 

@@ -51,15 +51,16 @@ static void print_symbol(const struct pen *pen, uint32_t symbol)
     struct column_cell cell = {0};
     column_symbol_cell(counts->profile, frame, &cell);
     text_print(pen->out, cell.text, cell.length, 0);
-    fputs(cell.tail, pen->out);
-    if (counts->settings->chains.key == CHAIN_SRCLINE && place->line) {
-        const char *file = profile_text(counts->profile, place->file);
-        const char *slash = strrchr(file, '/');
+    enum chain_key key = counts->settings->chains.key;
+    if (key != CHAIN_FUNCTION && place->line) {
+        const char *file = text_base_name(profile_text(counts->profile, place->file));
         fputc(' ', pen->out);
-        file = slash ? slash + 1 : file;
         text_print(pen->out, file, strlen(file), 0);
         fprintf(pen->out, ":%" PRIu32, place->line);
+    } else if (key == CHAIN_ADDRESS) {
+        fprintf(pen->out, " +%" PRIu32, place->offset);
     }
+    fputs(cell.tail, pen->out);
 }
 
 /* The value of a branch: percent of `whole`, or what else was asked for. */
@@ -177,23 +178,30 @@ static int draw_graph(struct pen *pen, const struct chain_node *root)
 
 /* --- flat and folded ----------------------------------------------------------------------- */
 
-static int collect_ends(const struct chain_node *root, uint64_t smallest,
-                        struct chain_node const ***ret_ends, size_t *ret_count)
+/* A chain of the list. */
+struct end {
+    const struct chain_node *node; /* where it ends */
+    size_t number; /* in perf's order of finding: longer ones before those in them */
+};
+
+static const struct chain_node *innermost_first_child(const struct chain_node *node)
 {
-    VECTOR(const struct chain_node *) ends = {0};
-    for (const struct chain_node *node = root; node;) {
-        if (node->end_count && node->end_weight >= smallest && node != root &&
-            vector_push(&ends, node) < 0) {
+    while (node->first_child)
+        node = node->first_child;
+    return node;
+}
+
+static int collect_ends(const struct chain_node *root, uint64_t smallest, struct end **ret_ends,
+                        size_t *ret_count)
+{
+    VECTOR(struct end) ends = {0};
+    for (const struct chain_node *node = innermost_first_child(root); node != root;
+         node = node->next ? innermost_first_child(node->next) : node->parent) {
+        struct end end = {.node = node, .number = ends.count};
+        if (node->end_count && node->end_weight >= smallest && vector_push(&ends, end) < 0) {
             vector_done(&ends);
             return -ENOMEM;
         }
-        if (node->first_child) {
-            node = node->first_child;
-            continue;
-        }
-        while (node && !node->next)
-            node = node->parent;
-        node = node ? node->next : NULL;
     }
     *ret_ends = ends.items;
     *ret_count = ends.count;
@@ -202,9 +210,10 @@ static int collect_ends(const struct chain_node *root, uint64_t smallest,
 
 static int compare_ends(const void *a, const void *b)
 {
-    const struct chain_node *left = *(const struct chain_node *const *)a;
-    const struct chain_node *right = *(const struct chain_node *const *)b;
-    return left->end_weight > right->end_weight ? -1 : left->end_weight < right->end_weight;
+    const struct end *left = a, *right = b;
+    if (left->node->end_weight != right->node->end_weight)
+        return left->node->end_weight > right->node->end_weight ? -1 : 1;
+    return left->number < right->number ? -1 : left->number > right->number;
 }
 
 /* The frames from the root to the end of a node. */
@@ -228,7 +237,7 @@ static int draw_list(struct pen *pen, const struct chain_node *root)
     const struct chain_settings *chains = &pen->counts->settings->chains;
     bool is_flat = chains->mode == CHAIN_FLAT;
     uint64_t whole = pen->counts->weight;
-    const struct chain_node **ends = NULL;
+    struct end *ends = NULL;
     size_t count;
     uint64_t smallest = (uint64_t)((double)whole * (chains->min_percent / 100));
     if (collect_ends(root, smallest, &ends, &count) < 0)
@@ -236,7 +245,7 @@ static int draw_list(struct pen *pen, const struct chain_node *root)
     if (count)
         qsort(ends, count, sizeof *ends, compare_ends);
     for (size_t i = 0; i < count && (!chains->print_limit || i < chains->print_limit); i++) {
-        const struct chain_node *end = ends[i];
+        const struct chain_node *end = ends[i].node;
         if (is_flat) {
             print_spaces(pen->out, FLAT_VALUE_MARGIN);
             print_value(pen, end->weight, end->count, whole);

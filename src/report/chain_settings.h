@@ -2,6 +2,7 @@
 #ifndef PITVIPER_REPORT_CHAIN_SETTINGS_H
 #define PITVIPER_REPORT_CHAIN_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum chain_mode {
@@ -11,6 +12,11 @@ enum chain_mode {
     CHAIN_FLAT,    /* one chain below the other */
     CHAIN_FOLDED,  /* one line a chain */
 };
+
+static inline bool chain_mode_is_list(enum chain_mode mode)
+{
+    return mode == CHAIN_FLAT || mode == CHAIN_FOLDED;
+}
 
 enum chain_order {
     CHAIN_ORDER_UNSET, /* caller where callers have rows (--children), else callee */

@@ -117,14 +117,15 @@ static uint64_t smallest_shown(const struct chain_trees *trees, uint64_t childre
     return (uint64_t)((double)whole * (chains->min_percent / 100));
 }
 
-/* The largest first. */
-static int compare_children(const void *a, const void *b, void *steps)
+/* The largest first; in lists, where chains are sorted later, by their symbols alone. */
+static int compare_children(const void *a, const void *b, void *data)
 {
+    const struct counts *counts = data;
     const struct chain_node *left = *(struct chain_node *const *)a;
     const struct chain_node *right = *(struct chain_node *const *)b;
-    if (left->weight != right->weight)
+    if (left->weight != right->weight && !chain_mode_is_list(counts->settings->chains.mode))
         return left->weight > right->weight ? -1 : 1;
-    return steps_compare_symbols(steps, left->run[0], right->run[0]);
+    return steps_compare_symbols(counts->steps, left->run[0], right->run[0]);
 }
 
 /* Sorts the children that were made since there were `begin` of them, and makes them a list. */
@@ -135,7 +136,7 @@ static struct chain_node *take_children(struct chain_trees *trees, size_t begin)
     trees->made.count = begin;
     if (!count)
         return NULL;
-    qsort_r(made, count, sizeof *made, compare_children, (void *)trees->counts->steps);
+    qsort_r(made, count, sizeof *made, compare_children, (void *)trees->counts);
     for (size_t i = 0; i + 1 < count; i++)
         made[i]->next = made[i + 1];
     return made[0];

@@ -7,6 +7,8 @@
  * Equal percentages are ordered by the texts of the keys, functions without a name by address. */
 #include "report/columns.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -212,14 +214,8 @@ static uint64_t srcline_of_frame(const struct profile *profile, uint32_t frame)
         return PROFILE_NONE;
     const struct profile_frame *place = &profile->frames.items[frame];
     if (!place->line)
-        return UINT64_C(1) << 63 | profile->functions.items[place->function].module;
+        return UINT64_C(1) << 63 | (uint64_t)place->function << 31 | (place->offset & INT32_MAX);
     return (uint64_t)place->file << 32 | place->line;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static void srcfile_cell(const struct column_source *source, struct column_cell *cell)
@@ -227,16 +223,31 @@ static void srcfile_cell(const struct column_source *source, struct column_cell 
     const struct profile_frame *place =
         source->frame == PROFILE_NONE ? NULL : &source->profile->frames.items[source->frame];
     cell->text =
-        place && place->line ? base_name(profile_text(source->profile, place->file)) : "??";
+        place && place->line ? text_base_name(profile_text(source->profile, place->file)) : "";
     cell->length = strlen(cell->text);
 }
 
+/* Where no line is known: a place in the function, or failing that in the module. */
 static void srcline_cell(const struct column_source *source, struct column_cell *cell)
 {
-    srcfile_cell(source, cell);
-    uint32_t line =
-        source->frame == PROFILE_NONE ? 0 : source->profile->frames.items[source->frame].line;
-    snprintf(cell->tail, sizeof cell->tail, ":%" PRIu32, line);
+    const struct profile *profile = source->profile;
+    if (source->frame == PROFILE_NONE) {
+        cell->text = "??:0";
+        cell->length = strlen(cell->text);
+        return;
+    }
+    const struct profile_frame *place = &profile->frames.items[source->frame];
+    const struct profile_function *function = function_of(profile, source->frame);
+    if (place->line) {
+        srcfile_cell(source, cell);
+        snprintf(cell->tail, sizeof cell->tail, ":%" PRIu32, place->line);
+    } else if (function->kind != PROFILE_FUNCTION_UNRESOLVED) {
+        set_text(profile, function->name, cell);
+        snprintf(cell->tail, sizeof cell->tail, "+%" PRIu32, place->offset);
+    } else {
+        set_text(profile, profile->modules.items[function->module].name, cell);
+        snprintf(cell->tail, sizeof cell->tail, "[%" PRIx64 "]", function->start);
+    }
 }
 
 static int srcline_compare(const struct column_source *a, const struct column_source *b)

@@ -21,7 +21,7 @@ struct column_cell {
     char lead[40];
     const char *text;
     size_t length; /* of `text` */
-    char tail[16];
+    char tail[24];
 };
 
 struct column {

@@ -3,8 +3,15 @@
  * samples. */
 #include "report/steps.h"
 
+#include "base/text.h"
+
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { LINE_TEXT_BYTES = 512 };
 
 /* Numbers for tuples of u64: `count` words each, kept one behind the other. */
 struct numbering {
@@ -57,7 +64,7 @@ static void symbol_words(const struct profile *profile, uint32_t frame, enum cha
     if (function->kind == PROFILE_FUNCTION_UNRESOLVED || key == CHAIN_ADDRESS)
         words[1] = place->ip_avma;
     else if (key == CHAIN_SRCLINE)
-        words[1] = place->line ? (uint64_t)place->file << 32 | place->line : place->ip_avma;
+        words[1] = place->line ? (uint64_t)place->file << 32 | place->line : 0;
 }
 
 static size_t place_words(const struct profile *profile, uint32_t frame,
@@ -99,7 +106,7 @@ int steps_init(struct steps *steps, const struct profile *profile,
                const struct report_settings *settings)
 {
     size_t count = profile->frames.count;
-    *steps = (struct steps){.profile = profile};
+    *steps = (struct steps){.profile = profile, .key = settings->chains.key};
     steps->of_frame = calloc(count + 1, sizeof *steps->of_frame);
     struct numberings known = {.symbols.width = 2, .steps.width = 1};
     int result = steps->of_frame ? 0 : -ENOMEM;
@@ -122,8 +129,24 @@ void steps_done(struct steps *steps)
     vector_done(&steps->places);
 }
 
-/* perf: by module, then by start, both descending. Its modules are in the order of memory, which
- * is mostly that of first use. */
+/* perf: texts descending, those that are not there first. */
+static int compare_texts(const char *left, const char *right)
+{
+    return left && right ? strcmp(right, left) : !right - !left;
+}
+
+static const char *line_text(const struct profile *profile, const struct profile_frame *frame,
+                             char text[LINE_TEXT_BYTES])
+{
+    if (!frame->line)
+        return NULL;
+    snprintf(text, LINE_TEXT_BYTES, "%s:%" PRIu32,
+             text_base_name(profile_text(profile, frame->file)), frame->line);
+    return text;
+}
+
+/* perf: inlined functions by name; others by module, then by start, both descending. Its modules
+ * are in the order of memory, which is mostly that of first use. */
 int steps_compare_symbols(const struct steps *steps, uint32_t a, uint32_t b)
 {
     const struct profile *profile = steps->profile;
@@ -131,9 +154,20 @@ int steps_compare_symbols(const struct steps *steps, uint32_t a, uint32_t b)
     const struct profile_frame *right = &profile->frames.items[steps->symbols.items[b]];
     const struct profile_function *f = &profile->functions.items[left->function];
     const struct profile_function *g = &profile->functions.items[right->function];
+    if (steps->key == CHAIN_SRCLINE && (left->line || right->line)) {
+        char x[LINE_TEXT_BYTES], y[LINE_TEXT_BYTES];
+        int result = compare_texts(line_text(profile, left, x), line_text(profile, right, y));
+        if (result)
+            return result;
+    }
+    bool by_address = steps->key == CHAIN_ADDRESS;
+    if (!by_address && (f->is_inlined || g->is_inlined))
+        return compare_texts(profile_text(profile, f->name), profile_text(profile, g->name));
     if (f->module != g->module)
         return f->module > g->module ? -1 : 1;
-    uint64_t x = f->kind == PROFILE_FUNCTION_UNRESOLVED ? left->ip_avma : f->start;
-    uint64_t y = g->kind == PROFILE_FUNCTION_UNRESOLVED ? right->ip_avma : g->start;
+    bool is_unnamed = f->kind == PROFILE_FUNCTION_UNRESOLVED;
+    uint64_t x = by_address || is_unnamed ? left->ip_avma : f->start;
+    is_unnamed = g->kind == PROFILE_FUNCTION_UNRESOLVED;
+    uint64_t y = by_address || is_unnamed ? right->ip_avma : g->start;
     return x > y ? -1 : x < y;
 }

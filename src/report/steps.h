@@ -17,6 +17,7 @@ struct step {
 
 struct steps {
     const struct profile *profile; /* borrowed */
+    enum chain_key key;            /* what makes frames of chains the same */
     uint32_t *of_frame;            /* owned */
     VECTOR(struct step) items;
     VECTOR(uint32_t) symbols; /* a frame of each */

@@ -67,20 +67,21 @@ void jit_dump_set_clock(struct jit_dump *dump, bool is_monotonic, uint64_t marke
     }
 }
 
-const struct jitdump_code *jit_dump_find(const struct jit_dump *dump, uint64_t avma,
-                                         uint64_t time_ns)
+const struct jitdump_placement *jit_dump_find(const struct jit_dump *dump, uint64_t avma,
+                                              uint64_t time_ns)
 {
     if (dump->clock == JIT_CLOCK_UNKNOWN || !time_ns)
         return jitdump_index_find(&dump->index, avma, RANGEMAP_LATEST);
     if (dump->clock == JIT_CLOCK_MATCHED)
         time_ns -= dump->clock_offset;
-    const struct jitdump_code *code = jitdump_index_find(&dump->index, avma, time_ns);
-    if (!code && dump->clock == JIT_CLOCK_MATCHED)
-        code = jitdump_index_find(&dump->index, avma, RANGEMAP_LATEST);
-    return code;
+    const struct jitdump_placement *found = jitdump_index_find(&dump->index, avma, time_ns);
+    if (!found && dump->clock == JIT_CLOCK_MATCHED)
+        found = jitdump_index_find(&dump->index, avma, RANGEMAP_LATEST);
+    return found;
 }
 
-/* The line of an address, and the file of the code's first line. */
+/* The line of an address, as if the code were where it was loaded, and the file of the code's first
+ * line. */
 static void find_lines(const struct jitdump_code *code, uint64_t avma, struct symbol *symbol)
 {
     struct jitdump_debug_info info = code->debug;
@@ -96,21 +97,25 @@ static void find_lines(const struct jitdump_code *code, uint64_t avma, struct sy
     }
 }
 
-struct symbol jit_dump_symbol(const struct jitdump_code *code, uint64_t avma)
+struct symbol jit_dump_symbol(const struct jit_dump *dump,
+                              const struct jitdump_placement *placement, uint64_t avma)
 {
+    const struct jitdump_code *code = jitdump_index_code(&dump->index, placement);
     struct symbol symbol = {.name = code->load.name,
                             .name_length = code->load.name_length,
                             .start = code->load.code_avma,
                             .size = code->load.code_size};
     if (code->debug.count)
-        find_lines(code, avma, &symbol);
+        find_lines(code, avma - placement->avma + code->load.code_avma, &symbol);
     return symbol;
 }
 
-const struct unwind_table *
-jit_dump_unwind_table(struct jit_dump *dump, const struct jitdump_code *code, uint16_t elf_machine)
+const struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
+                                                 const struct jitdump_placement *placement,
+                                                 uint16_t elf_machine)
 {
-    size_t i = (size_t)(code - dump->index.codes.items);
+    const struct jitdump_code *code = jitdump_index_code(&dump->index, placement);
+    size_t i = placement->code;
     if (dump->tables[i] || !code->unwinding.size)
         return dump->tables[i];
     struct unwind_jit jit = {.data = code->unwinding.data,

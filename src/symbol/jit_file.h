@@ -63,16 +63,19 @@ void jit_dump_done(struct jit_dump *dump);
  * `marker_ns` is when the marker was mapped, in the recording's clock; 0: not known. */
 void jit_dump_set_clock(struct jit_dump *dump, bool is_monotonic, uint64_t marker_ns);
 
-/* The code at an avma at a time of the recording, or NULL. Valid as long as the dump. */
-const struct jitdump_code *jit_dump_find(const struct jit_dump *dump, uint64_t avma,
-                                         uint64_t time_ns);
+/* What stood at an avma at a time of the recording, or NULL. Valid as long as the dump. */
+const struct jitdump_placement *jit_dump_find(const struct jit_dump *dump, uint64_t avma,
+                                              uint64_t time_ns);
 
-/* What the dump says of an address in the code: name, start (an avma), lines. */
-struct symbol jit_dump_symbol(const struct jitdump_code *code, uint64_t avma);
+/* What the dump says of an address in the code: name, start, lines. The start is where the code was
+ * loaded, wherever it was moved since: it is the same function. */
+struct symbol jit_dump_symbol(const struct jit_dump *dump,
+                              const struct jitdump_placement *placement, uint64_t avma);
 
 /* Its unwinding information; NULL when it has none. The code's first byte is svma 0. The machine is
  * the recording's, since CPython 3.13.0 leaves it out of its dumps. */
-const struct unwind_table *
-jit_dump_unwind_table(struct jit_dump *dump, const struct jitdump_code *code, uint16_t elf_machine);
+const struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
+                                                 const struct jitdump_placement *placement,
+                                                 uint16_t elf_machine);
 
 #endif

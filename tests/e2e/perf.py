@@ -44,6 +44,11 @@ def find():
     return None
 
 
+def version():
+    """(6, 1, 170) of the perf that find() finds."""
+    return tuple(int(number) for number in re.findall(r"\d+", find()[1]))
+
+
 @functools.lru_cache(maxsize=None)
 def obstacle():
     """Why perf cannot record here and what to do about it, or None."""

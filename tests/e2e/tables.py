@@ -1,37 +1,56 @@
-"""The table of `perf report --stdio -n`, whoever printed it, as rows that can be compared.
+"""The table of `perf report --stdio -n`, whoever printed it, and what may differ between two of them.
 
-    ours, theirs = read_table(text), read_table(other)
-    ours[("python3", "libc.so.6", "memcpy")].samples
+    wrong, causes = compare(ours, theirs, Mappings(recording))
 
-What is known to differ on purpose (docs/report-differences.md) is brought to one form here, and
-nothing else:
+Two texts that are the same are the same. Otherwise rows are compared one by one, in their order, with
+their call trees. What is meant to differ (docs/report-differences.md) is brought to one form before
+that, and each time its cause is counted:
 
-  addresses  A function without a name in a module is an offset in the module for us. perf prints
-             the address in that process for callers and the offset for sampled functions. Both
-             become UNNAMED, one row per module; what such rows have in common is their self time.
-  plt        perf 6.1 lacks the names of some PLT entries ("@plt") and does not see others as such.
-             All become UNNAMED, likewise. So does `_init`, which has no size and stands before the
-             PLT: perf lets it reach to the first entry. (Seen once, two samples; that they were in
-             the PLT's head follows from the layout of the file, nobody looked at them.)
+  UNNAMED_CALLER  Code without a name in a module. perf shows the offset in the module for sampled
+                  functions, and another row with the address in the process for the same place as a
+                  caller. The recording's mappings tell which offset an address is.
+  PLT             perf 6.1 has no names for entries of .plt.got and .plt.sec. Which addresses these
+                  are is asked of readelf. All entries of a module become one row: at most one is in
+                  a chain, since calls do not return to them. `_init` is one of them, too: it stands
+                  before the table and has no size, so perf 6.1 lets it reach into the table.
+  KERNEL_LETTER   perf 7 prints [.] for callers in the kernel where the sample was in user code.
+  PARAMETERS      perf 6.1 prints C++ functions without parameters.
+  NO_ADDRESS      Words that were taken for return addresses, far apart from all addresses. perf
+                  compares by the sign of the difference, which is no order for such words; what
+                  comes out depends on which came first.
+
+Rows of equal size are not in an order that has a rule (src/report/row_order.c): one row more or less
+can change that of others. So where rows have a cause, the order of equal ones does not count; and
+likewise the branches of a tree with entries of the PLT in it.
 """
+import functools
+import os
 import re
-from collections import Counter
-from typing import Dict, NamedTuple, Tuple
+import subprocess
+from typing import List, NamedTuple
 
-UNNAMED = "(unnamed)"
+UNNAMED_CALLER, PLT, KERNEL_LETTER, PARAMETERS, NO_ADDRESS = \
+    "unnamed caller", "plt", "kernel's letter", "parameters", "no address"
 
-# Where the copy of a stack was too short (dwarf mode), perf 6.1 reads a return address of 0 and shows
-# a frame 1 below it. There we may have found one caller more: its return address was still in the copy.
-BELOW_ZERO = "0xffffffffffffffff"
-NUMBERS = {"Children", "Self", "Overhead", "Samples"}
+# Percentages are rounded to 0.01, so the sum of a few rows is off by a little more.
+SUM_ROUNDING = 0.03
+ADDRESS = re.compile(r"(0x)?[0-9a-f]{16}")
+MAPPING = re.compile(r"PERF_RECORD_MMAP2? -?\d+/-?\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ "
+                     r"(?:0x)?([0-9a-f]+)[^]]*\]: \S+ (.*)$", re.MULTILINE)
 
 
 class Row(NamedTuple):
-    children: float  # percent; equal to `self` without --children
+    command: str
+    module: str
+    symbol: str
+    letter: str        # in brackets before the symbol
+    children: float    # percent; equal to `self` without --children
     self: float
     samples: int
-    tree: Counter    # lines of its call chains, without the bars
+    tree: List[str]    # lines, as printed
 
+
+# --- reading ---------------------------------------------------------------------------------------
 
 def columns_of(names, dots):
     """(name, first, last) of the columns: the dots below the names are as wide as they are."""
@@ -39,74 +58,181 @@ def columns_of(names, dots):
             for m in re.finditer(r"\.+", dots)]
 
 
-def key_of(cells):
-    symbol = re.sub(r"^\[.\] ", "", cells.get("Symbol", ""))
-    module = cells.get("Shared Object", "")
-    if re.fullmatch(r"(0x)?[0-9a-f]{16}", symbol) and module != "[unknown]":
-        symbol = UNNAMED
-    elif symbol.endswith("@plt") or symbol in ("_init", ".plt"):
-        symbol = UNNAMED
-    return cells.get("Command", ""), module, symbol
+def read_row(line, columns):
+    cells = {name: line[first:(last if i + 1 < len(columns) else None)].strip()
+             for i, (name, first, last) in enumerate(columns)}
+    own = float(cells.get("Self", cells.get("Overhead")).rstrip("%"))
+    children = float(cells.get("Children", cells.get("Overhead")).rstrip("%"))
+    letter, symbol = re.match(r"(?:\[(.)\] )?(.*)", cells.get("Symbol", "")).groups()
+    return Row(cells.get("Command", ""), cells.get("Shared Object", ""), symbol, letter, children,
+               own, int(cells["Samples"]), [])
 
 
-def add(rows, key, row):
-    old = rows.get(key)
-    if old and key[2] != UNNAMED:
-        # Functions of one name in one module: static ones of several files.
-        row = Row(old.children + row.children, old.self + row.self, old.samples + row.samples,
-                  old.tree + row.tree)
-    elif old:
-        row = Row(0, old.self + row.self, old.samples + row.samples, Counter())
-    elif key[2] == UNNAMED:
-        row = Row(0, row.self, row.samples, Counter())
-    rows[key] = row
-
-
-def cells_of(line, columns):
-    return {name: line[first:(last if i + 1 < len(columns) else None)].strip()
-            for i, (name, first, last) in enumerate(columns)}
-
-
-def read_table(text) -> Dict[Tuple[str, str, str], Row]:
-    rows, columns, key = {}, [], None
+def read_table(text):
+    """The rows, in their order; the events of a recording one behind the other."""
+    rows, columns = [], []
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if line.startswith("# ...."):
             columns = columns_of(lines[i - 1], line)
         elif columns and re.match(r"\s+\d+\.\d\d%  ", line):
-            cells = cells_of(line, columns)
-            key = key_of(cells)
-            own = float(cells.get("Self", cells.get("Overhead")).rstrip("%"))
-            children = float(cells.get("Children", cells.get("Overhead")).rstrip("%"))
-            add(rows, key, Row(children, own, int(cells["Samples"]), Counter()))
-        elif key and line.strip() and not line.startswith("#"):
-            words = re.sub(r"^[| -]+", "", line)
-            if words and key[2] != UNNAMED:
-                rows[key].tree[re.sub(r"\S*@plt$", "@plt", words)] += 1
+            rows.append(read_row(line, columns))
+        elif rows and line.strip() and not line.startswith("#"):
+            rows[-1].tree.append(line.rstrip())
     return rows
 
 
-def cut_short(rows):
-    """Percent of the samples whose stacks perf could not follow to their end."""
-    return sum(row.children for key, row in rows.items() if key[2] == BELOW_ZERO)
+def body(text):
+    """The text without what is not part of the table: perf's tip, spaces and lines at the end."""
+    text = re.split(r"^# \((?:Tip|Cannot|For)", text, flags=re.MULTILINE)[0]
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n#")
 
 
-def differences(ours, theirs, tolerance=0.01):
-    """Rows that are not the same, as lines for people."""
-    cut = cut_short(theirs)
-    for key in sorted(set(ours) | set(theirs)):
-        a, b = ours.get(key), theirs.get(key)
-        if key[2] == BELOW_ZERO:
+# --- what the recording and its modules tell ----------------------------------------------------------
+
+class Mappings:
+    def __init__(self, recording):
+        text = recording.perf.run("script", "-i", recording.data, "--show-mmap-events", "-G",
+                                  "-F", "comm,pid,tid,time")
+        self.all = {(int(start, 16), int(size, 16), int(offset, 16), path)
+                    for start, size, offset, path in MAPPING.findall(text)}
+
+    def place(self, address, module=None):
+        """(path, offset) of an address in a process; None where no file is."""
+        for start, size, offset, path in self.all:
+            if start <= address < start + size and path.startswith("/") and \
+                    module in (None, os.path.basename(path)):
+                return path, address - start + offset
+        return None
+
+    def path(self, module):
+        return next((path for *_, path in self.all if os.path.basename(path) == module), None)
+
+
+@functools.lru_cache(maxsize=None)
+def plt_sections(path):
+    """(offset, size) of them in a file."""
+    text = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL).stdout
+    return [(int(offset, 16), int(size, 16)) for offset, size in
+            re.findall(r"\s\.plt\S*\s+PROGBITS\s+\w+ (\w+) (\w+)", text)]
+
+
+def is_in_plt(path, offset):
+    return bool(path) and any(first <= offset < first + size for first, size in plt_sections(path))
+
+
+# --- comparing ----------------------------------------------------------------------------------------
+
+class Settled(NamedTuple):
+    """The rows of a table, brought to one form."""
+    named: List[Row]
+    places: dict     # (command, module, offset or "(plt)") -> [children, self, samples]
+    causes: set
+
+
+def settle_place(row, mappings):
+    """(offset in the module or "(plt)", causes) of a row without a name of its own, else None."""
+    if row.symbol.endswith("@plt") or row.symbol == "_init":
+        return "(plt)", set()
+    if not ADDRESS.fullmatch(row.symbol) or row.module.startswith("["):
+        return None
+    path, offset, causes = mappings.path(row.module), int(row.symbol, 16), set()
+    place = mappings.place(offset, row.module) if not row.samples else None
+    if place and place[1] != offset:
+        path, offset = place
+        causes.add(UNNAMED_CALLER)
+    if is_in_plt(path, offset):
+        return "(plt)", causes | {PLT}
+    return offset, causes
+
+
+def settle_tree(tree, mappings):
+    """The tree with one name for all entries of the PLT; then its lines without bars, sorted."""
+    def is_plt(word):
+        place = mappings.place(int(word, 16)) if re.fullmatch("0x[0-9a-f]+", word) else None
+        return word.endswith("@plt") or (place and is_in_plt(*place))
+    lines = [re.sub(r"[^ -]+$", lambda m: "(plt)" if is_plt(m[0]) else m[0], line)
+             for line in tree]
+    return tree if lines == tree else sorted(re.sub(r"^[| -]+", "", line) for line in lines)
+
+
+def settle(rows, mappings):
+    result = Settled([], {}, set())
+    for row in rows:
+        place = settle_place(row, mappings)
+        if not place:
+            result.named.append(row._replace(tree=settle_tree(row.tree, mappings)))
+            if ADDRESS.fullmatch(row.symbol) and int(row.symbol, 16) >> 47 not in (0, 0x1ffff):
+                result.causes.add(NO_ADDRESS)
             continue
-        if cut and a and a.samples == (b.samples if b else 0) \
-                and 0 <= a.children - (b.children if b else 0) <= cut:
-            continue
-        if not a or not b:
-            yield f"only {'theirs' if b else 'ours'}: {key} {b or a}"
-        elif a.samples != b.samples:
-            yield f"samples: {key} {a.samples} != {b.samples}"
-        elif key[2] != UNNAMED and (abs(a.self - b.self) > tolerance + 1e-9
-                                       or abs(a.children - b.children) > tolerance + 1e-9):
-            yield f"percent: {key} {a.children, a.self} != {b.children, b.self}"
-        elif key[2] != UNNAMED and a.tree != b.tree:
-            yield f"tree: {key} ours only {a.tree - b.tree}, theirs only {b.tree - a.tree}"
+        where, causes = place
+        result.causes.update(causes)
+        # perf's row of a caller counts all chains with it; that of the sampled function counts
+        # its own again.
+        sums = result.places.setdefault((row.command, row.module, where), [0.0, 0.0, 0, False])
+        is_caller = UNNAMED_CALLER in causes
+        if is_caller == sums[3]:
+            sums[0] += row.children
+        elif is_caller:
+            sums[0], sums[3] = row.children, True
+        sums[1] += row.self
+        sums[2] += row.samples
+    return result
+
+
+def without_letter(row, other, causes):
+    """perf 7's letter for callers in the kernel, and perf 6.1's names of C++ functions."""
+    if row.letter != other.letter and row.module.startswith("[") and not row.samples:
+        causes.add(KERNEL_LETTER)
+        row = row._replace(letter=other.letter)
+    if row.symbol != other.symbol and row.symbol == re.sub(r"\(.*", "", other.symbol):
+        causes.add(PARAMETERS)
+        row = row._replace(symbol=other.symbol)
+    return row
+
+
+def compare_named(ours, theirs, causes):
+    """Complaints about rows with names. Where rows without one stood between them in another way,
+    equal rows may be in another order."""
+    if causes:
+        ours, theirs = sorted(ours, key=order_of), sorted(theirs, key=order_of)
+    for mine, peer in zip(ours, theirs):
+        peer = without_letter(peer, mine, causes)
+        if mine != peer:
+            yield f"ours is {mine}\nperf's  {peer}"
+            return
+    if len(ours) != len(theirs):
+        yield f"ours has {len(ours)} rows with names, perf's {len(theirs)}"
+
+
+def order_of(row):
+    return -row.children, -row.self, row.command, row.module, re.sub(r"\(.*", "", row.symbol), row.tree
+
+
+def compare_places(ours, theirs):
+    for key in sorted(set(ours) | set(theirs), key=str):
+        mine, peer = ours.get(key), theirs.get(key)
+        if not mine or not peer:
+            yield f"only {'perf has' if peer else 'we have'} {key}: {peer or mine}"
+        elif mine[2] != peer[2] or abs(mine[0] - peer[0]) > SUM_ROUNDING \
+                or abs(mine[1] - peer[1]) > SUM_ROUNDING:
+            yield f"{key}: ours {mine}, perf's {peer}"
+
+
+def compare(ours, theirs, mappings):
+    """(complaints, causes of what differs and may) of two texts."""
+    if body(ours) == body(theirs):
+        return [], set()
+    mine, peer = settle(read_table(ours), mappings), settle(read_table(theirs), mappings)
+    causes = set(peer.causes)
+    wrong = [*compare_named(mine.named, peer.named, causes),
+             *compare_places(mine.places, peer.places)]
+    if not wrong and not causes:
+        wrong.append(first_difference(body(ours), body(theirs)))
+    return wrong, causes
+
+
+def first_difference(ours, theirs):
+    pairs = zip((ours + "\n(end)").splitlines(), (theirs + "\n(end)").splitlines())
+    return next((f"ours: {a}\nperf: {b}" for a, b in pairs if a != b), "one is longer")

@@ -5,6 +5,7 @@ MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
 FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
 MIXED_WORK = CHECKOUT / "tests" / "targets" / "mixed_work.py"
 JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
+THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 
 
 def jit_spin():
@@ -17,3 +18,7 @@ def inlined():
 
 def profile_dump():
     return built(SANITIZED, "tests/profile_dump")
+
+
+def symbols():
+    return built(BUILD, "tests/symbols")

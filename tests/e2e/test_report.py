@@ -1,7 +1,5 @@
-"""`pitviper report` against `perf report` on the same recordings, and its page for Python people.
-
-Each recording is reported by both in four ways. Rows, numbers of samples, percentages and the lines
-of the call trees must be the same; tables.py says which differences are meant.
+"""`pitviper report`: its page for Python people, and how it treats command lines and files. Its table
+is compared with perf's in test_report_perf.py.
 """
 import os
 import pty
@@ -10,67 +8,10 @@ import subprocess
 
 import pytest
 
-from . import interpreters
 from .cli import pitviper, program
 from .interpreters import every_python
-from .tables import BELOW_ZERO, differences, read_table
 from .targets import FOO_BAR_BAZ, MY_SCRIPT
-from ..builds import CHECKOUT, sanitized_environment
-
-THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
-
-WAYS = [("-g", "none", "--no-children"), ("-g", "none", "--children"), ("-g",), ("--no-children",)]
-
-RECORDINGS = {
-    "fp": lambda perf, python: perf.record(python, MY_SCRIPT),
-    "names": lambda perf, python: perf.record(python, "-X", "perf", MY_SCRIPT),
-    "dwarf": lambda perf, python: perf.record(python, MY_SCRIPT, call_graph="dwarf",
-                                              frequency=499),
-    "threads": lambda perf, python: perf.record(python, THREADS_AND_FORKS, "threads", 100000),
-    "forks": lambda perf, python: perf.record(python, THREADS_AND_FORKS, "forks", 100000),
-    "compressed": lambda perf, python: perf.record(python, MY_SCRIPT, options=["-z"]),
-    "pipe": lambda perf, python: perf.record_to_pipe(python, MY_SCRIPT),
-    "no-chains": lambda perf, python: perf.record(python, MY_SCRIPT, call_graph=None),
-    "two-events": lambda perf, python: perf.record(
-        python, MY_SCRIPT, options=["-e", "cpu-clock,task-clock"]),
-}
-
-
-def pythons():
-    """The oldest and the newest: between them nothing changes for a reader of recordings."""
-    found = interpreters.found()
-    return sorted({found[0], found[-1]}) if found else []
-
-
-@pytest.mark.parametrize("kind", RECORDINGS)
-@pytest.mark.parametrize("python", pythons(), ids=lambda python: python.label)
-def test_the_table_is_that_of_perf(python, kind, perf):
-    recording = RECORDINGS[kind](perf, python)
-    for way in WAYS:
-        if kind == "no-chains" and way != WAYS[0]:
-            continue  # perf refuses to look for chains where there are none
-        if kind == "pipe" and "--no-children" not in way:
-            way = (*way, "--no-children")  # perf learns of chains too late to have rows for callers
-        text = recording.report("-n", "--no-inline", *way)
-        theirs = read_table(text)
-        ours = pitviper("report", "--stdio", "-n", "--no-inline", *way, "-i", recording.data)
-        assert ours.status == 0 and ours.err == ""
-        assert theirs, "perf printed no rows"
-        # Trees with perf's false frames in them cannot be compared line by line.
-        has_false_frames = BELOW_ZERO in text
-        wrong = [line for line in differences(read_table(ours.out), theirs)
-                 if not (has_false_frames and line.startswith("tree:"))]
-        assert not wrong, f"{' '.join(way)}: {len(wrong)} rows differ\n" + "\n".join(wrong[:20])
-
-
-@every_python(at_least=(3, 13))
-def test_an_injected_recording_reads_the_same(python, perf):
-    recording = perf.record(python, "-X", "perf_jit", FOO_BAR_BAZ, 1, call_graph="dwarf",
-                            clock="mono", frequency=499).inject()
-    theirs = recording.report("-n", "--no-inline", "-g", "none", "--no-children")
-    ours = pitviper("report", "--stdio", "-n", "-g", "none", "--no-children", "-i", recording.data)
-    assert not list(differences(read_table(ours.out), read_table(theirs)))
-
+from ..builds import sanitized_environment
 
 @every_python(at_least=(3, 13))
 def test_a_recording_with_a_jitdump_needs_no_inject(python, perf):

@@ -5,7 +5,8 @@
  *     --fold          the stacks as profile/fold.h makes them
  *     --buildid-dir DIR
  *     --inline        inlined functions too
- *     --lines         a line FILE:LINE behind each frame that has one */
+ *     --lines         a line FILE:LINE behind each frame that has one
+ *     --offsets       the place in the function, as -F symoff has it */
 #include "profile/fold.h"
 #include "profile/profile.h"
 
@@ -17,7 +18,7 @@ struct view {
     const struct profile *profile;
     const struct profile_stack *stacks;
     const uint32_t *stack_of; /* NULL: as they are */
-    bool lines;
+    bool lines, offsets;
 };
 
 static void print_frame(const struct view *view, uint32_t number)
@@ -27,7 +28,10 @@ static void print_frame(const struct view *view, uint32_t number)
     const struct profile_function *function = &profile->functions.items[frame->function];
     const struct profile_module *module = &profile->modules.items[function->module];
     const char *name = profile_text(profile, function->name);
-    printf("\t%16" PRIx64 " %s (%s)\n", frame->ip_avma, *name ? name : "[unknown]",
+    char offset[16] = "";
+    if (view->offsets && *name)
+        snprintf(offset, sizeof offset, "+0x%" PRIx32, frame->offset);
+    printf("\t%16" PRIx64 " %s%s (%s)\n", frame->ip_avma, *name ? name : "[unknown]", offset,
            frame->is_inlined ? "inlined" : profile_text(profile, module->path));
     if (view->lines && frame->line)
         printf("  %s:%" PRIu32 "\n", profile_text(profile, frame->file), frame->line);
@@ -70,6 +74,7 @@ int main(int count, char **arguments)
         if (strcmp(arguments[i], "--inline") == 0)
             options.inlines = PROFILE_INLINES_ALL;
         view.lines |= strcmp(arguments[i], "--lines") == 0;
+        view.offsets |= strcmp(arguments[i], "--offsets") == 0;
         if (strcmp(arguments[i], "--buildid-dir") == 0 && i + 1 < count)
             options.buildid_dir = arguments[++i];
     }

@@ -31,8 +31,8 @@ static void read_sample(void)
 /* The name of the code at an address at a time, or "". */
 static const char *name_at(uint64_t avma, uint64_t timestamp)
 {
-    const struct jitdump_code *code = jitdump_index_find(&index_of_dump, avma, timestamp);
-    return code ? code->load.name : "";
+    const struct jitdump_placement *found = jitdump_index_find(&index_of_dump, avma, timestamp);
+    return found ? jitdump_index_code(&index_of_dump, found)->load.name : "";
 }
 
 static void code_is_found_by_its_addresses(void **state)
@@ -48,7 +48,7 @@ static void code_is_found_by_its_addresses(void **state)
     assert_string_equal(name_at(0x1000 + sizeof SAMPLE_CODE, UINT64_MAX), "");
     assert_string_equal(name_at(0x2000, UINT64_MAX), "two");
     assert_ptr_equal(jitdump_index_find(&index_of_dump, 0x2000, UINT64_MAX),
-                     &index_of_dump.codes.items[1]);
+                     &index_of_dump.placements.items[1]);
     assert_int_equal(index_of_dump.codes.items[1].offset, sample.offsets[1]);
     assert_int_equal(index_of_dump.codes.items[1].timestamp, 200);
 }

@@ -97,16 +97,19 @@ static void a_child_has_what_its_parent_had_mapped(void **state)
     profile_free(profile);
 }
 
-static void exec_leaves_no_mapping(void **state)
+static void exec_leaves_mappings_until_others_are_over_them(void **state)
 {
     (void)state;
     begin();
     recording_sample(&recording, 10, PID, 2, (uint64_t[]){USER, 0x1010});
     recording_comm(&recording, 11, PID, "other", true);
     recording_sample(&recording, 12, PID, 2, (uint64_t[]){USER, 0x1010});
+    recording_map(&recording, 13, PID, (struct mapped){0x1000, 0x1000, "/bin/sh", 0});
+    recording_sample(&recording, 14, PID, 2, (uint64_t[]){USER, 0x1010});
     struct profile *profile = recording_load(&recording);
     assert_string_equal(stack_of(profile, 0), "py::outer:/a.py");
-    assert_string_equal(stack_of(profile, 1), "[unknown]+0x1010");
+    assert_string_equal(stack_of(profile, 1), "py::outer:/a.py");
+    assert_string_equal(stack_of(profile, 2), "sh+0x10");
     profile_free(profile);
 }
 
@@ -223,7 +226,7 @@ int main(void)
         cmocka_unit_test(samples_have_the_name_that_the_thread_had_then),
         cmocka_unit_test(a_process_that_nothing_announced_goes_by_its_number),
         cmocka_unit_test(a_child_has_what_its_parent_had_mapped),
-        cmocka_unit_test(exec_leaves_no_mapping),
+        cmocka_unit_test(exec_leaves_mappings_until_others_are_over_them),
         cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
         cmocka_unit_test(chains_are_cut_at_the_longest_that_is_asked_for),
         cmocka_unit_test(an_unknown_marker_makes_a_chain_worthless),

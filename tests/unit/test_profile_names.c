@@ -199,7 +199,7 @@ static void perfs_copy_serves_the_running_kernel_but_not_its_modules(void **stat
     profile_free(profile);
 }
 
-/* A dump with two functions at the same address, one after the other. */
+/* A dump with two functions at the same address, one after the other; the second moves later. */
 static void write_dump(const char *name)
 {
     uint8_t bytes[1024];
@@ -222,8 +222,21 @@ static void write_dump(const char *name)
                                    {.avma = 0x7002, .line = 9, .file = "/f.py"}};
     jitdump_encode_debug_info(&writer, 199, 0x7000, lines, 2);
     jitdump_encode_load(&writer, 200, &load);
+    struct jitdump_move move = {.pid = PID,
+                                .vma = 0x7100,
+                                .old_avma = 0x7000,
+                                .new_avma = 0x7100,
+                                .code_size = 4,
+                                .code_index = 1};
+    jitdump_encode_move(&writer, 1000, &move);
     assert_true(writer_fits(&writer));
     recording_file(&recording, name, bytes, writer.length);
+}
+
+static const struct profile_frame *frame_of(const struct profile *profile, size_t sample)
+{
+    uint32_t stack = profile->samples.items[sample].stack;
+    return &profile->frames.items[profile->stacks.items[stack].frame];
 }
 
 static void jitted_code_is_that_of_its_time(void **state)
@@ -245,11 +258,30 @@ static void jitted_code_is_that_of_its_time(void **state)
     assert_string_equal(stack_of(profile, 2), "py::old:/f.py");
     assert_string_equal(stack_of(profile, 3), "py::new:/f.py");
     assert_int_equal(innermost(profile, 3)->line, 7);
-    const struct profile_frame *frame =
-        &profile->frames.items[profile->stacks.items[profile->samples.items[3].stack].frame];
-    assert_int_equal(frame->line, 9);
-    assert_string_equal(profile_text(profile, frame->file), "/f.py");
+    assert_int_equal(frame_of(profile, 3)->line, 9);
+    assert_string_equal(profile_text(profile, frame_of(profile, 3)->file), "/f.py");
     assert_true(profile->processes.items[0].has_jitdump);
+    profile_free(profile);
+}
+
+static void code_that_moves_takes_its_lines_along(void **state)
+{
+    (void)state;
+    char marker[128];
+    recording_begin(&recording);
+    write_dump("jit-999999999.dump");
+    snprintf(marker, sizeof marker, "%s/jit-999999999.dump", recording.folder);
+    recording_map(&recording, 1, PID, (struct mapped){0x7000, 0x1000, "//anon", 0});
+    recording_map(&recording, 60, PID, (struct mapped){0x20000, 0x1000, marker, 0});
+    recording_sample(&recording, 250, PID, 2, (uint64_t[]){USER, 0x7001});
+    recording_sample(&recording, 1050, PID, 2, (uint64_t[]){USER, 0x7101});
+    recording_sample(&recording, 1051, PID, 2, (uint64_t[]){USER, 0x7102});
+    struct profile *profile = recording_load(&recording);
+    assert_string_equal(stack_of(profile, 1), "py::new:/f.py");
+    assert_ptr_equal(innermost(profile, 0), innermost(profile, 1));
+    assert_int_equal(frame_of(profile, 0)->line, 7);
+    assert_int_equal(frame_of(profile, 1)->line, 7);
+    assert_int_equal(frame_of(profile, 2)->line, 9);
     profile_free(profile);
 }
 
@@ -296,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_kernel_of_elsewhere_has_its_names_from_perfs_copy),
         cmocka_unit_test(perfs_copy_serves_the_running_kernel_but_not_its_modules),
         cmocka_unit_test(jitted_code_is_that_of_its_time),
+        cmocka_unit_test(code_that_moves_takes_its_lines_along),
         cmocka_unit_test(a_file_mapped_over_jitted_code_hides_it),
         cmocka_unit_test(a_marker_without_its_dump_does_no_harm),
     };
