@@ -1,15 +1,21 @@
 /* One shared object for many generated functions.
  *
  *     0x0      ELF header, program headers, build-id note
- *     0x1000   .text           the code, every function at its distance from the others
+ *     0x...    .text           the code, every function at its distance from the others
+ *     -------- end of the only segment that is loaded
  *              .eh_frame       one CIE per kind of function, its FDEs per function
  *              .eh_frame_hdr   the FDEs sorted by address: perf 6.1 finds them only here
- *     -------- end of the only segment that is loaded: perf 7.2 wants .eh_frame inside of it
  *              .symtab .strtab .shstrtab
  *              .debug_line .debug_info .debug_abbrev .debug_aranges   (when there are lines)
  *              section headers
  *     (hole)
  *              .eh_frame, .eh_frame_hdr once more, where find_room said
+ *
+ * perf 7.2 (libdw) takes the segment for the module's place in the process, whatever part of it the
+ * recording maps. Where that covers another file, stacks through either are lost: all of them, from
+ * the moment on when the other is first seen. So the segment is hardly more than the code: the
+ * unwinding data is outside, and the headers are in the page of the first function where there is
+ * room before it, otherwise in the page before.
  *
  * Unwinding data is there twice because its readers differ. libdw takes it from the file, by
  * program headers. libunwind inside perf looks the section .eh_frame_hdr up by its name and then
@@ -52,6 +58,14 @@ enum section {
     SECTIONS_WITHOUT_LINES = DEBUG_LINE
 };
 
+enum { PROGRAM_HEADERS = 3, NOTE_NAME_BYTES = 4 };
+
+/* What stands before the code. */
+enum {
+    HEADER_BYTES = sizeof(Elf64_Ehdr) + PROGRAM_HEADERS * sizeof(Elf64_Phdr) + sizeof(Elf64_Nhdr) +
+                   NOTE_NAME_BYTES + ELF_IMAGE_BUILD_ID_BYTES
+};
+
 static const struct {
     const char *name;
     uint64_t type;
@@ -75,8 +89,6 @@ static const struct {
     [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
     [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
 };
-
-enum { PROGRAM_HEADERS = 3, NOTE_NAME_BYTES = 4 };
 
 struct frame {
     struct jit_frame parts;
@@ -392,7 +404,7 @@ static void encode_room(struct writer *writer, struct image *image)
 static void encode(struct writer *writer, struct image *image)
 {
     encode_elf_header(writer, image);
-    encode_program_header(writer, image, PT_LOAD, EH_FRAME_HDR);
+    encode_program_header(writer, image, PT_LOAD, TEXT);
     encode_program_header(writer, image, PT_NOTE, NOTE);
     encode_program_header(writer, image, PT_GNU_EH_FRAME, EH_FRAME_HDR);
     for (size_t i = NOTE; i < section_count(image); i++) {
@@ -485,7 +497,9 @@ int elf_image_make(const struct elf_image_source *source, struct elf_image *ret_
     *ret_image = (struct elf_image){0};
     struct image image = {.source = source};
     uint64_t first_avma = source->functions[0].avma;
-    image.base_avma = (first_avma & ~(uint64_t)(ELF_IMAGE_PAGE - 1)) - ELF_IMAGE_CODE_FILEOFF;
+    image.base_avma = first_avma & ~(uint64_t)(ELF_IMAGE_PAGE - 1);
+    if (first_avma - image.base_avma < HEADER_BYTES || !source->find_room)
+        image.base_avma -= ELF_IMAGE_PAGE;
     image.text_svma = svma_of(&image, 0);
     image.text_bytes =
         svma_of(&image, source->count - 1) + size_of(&image, source->count - 1) - image.text_svma;
