@@ -1,4 +1,9 @@
-"""Putting 50,000 generated functions into a recording: ours and perf's inject on the same file."""
+"""Putting 50,000 generated functions into a recording: ours and perf's inject on the same file.
+
+perf's takes the better part of a minute. So it runs once, for both rows; ours runs three times. The
+difference is far larger than the noise.
+"""
+import functools
 import shutil
 import subprocess
 import sys
@@ -57,15 +62,16 @@ def comparisons():
         data = Path(folder, "perf.data")
         pid = record(perf, data)
         try:
-            theirs = seconds(Path(folder, "theirs"), perf, "inject", "--jit", "-i", data, "-o",
-                             "perf.jit.data")
+            theirs = functools.lru_cache(maxsize=None)(
+                seconds(Path(folder, "theirs"), perf, "inject", "--jit", "-i", data, "-o",
+                        "perf.jit.data"))
             what = f"inject, {FUNCTIONS:,} functions"
             yield Comparison(what, seconds(Path(folder, "ours"), pitviper, "inject", "--jit", "-i",
                                            data, "-o", "perf.jit.data"),
-                             theirs, "perf inject", "s", most_ratio=0.2, rounds=1)
+                             theirs, "perf inject, once", "s", most_ratio=0.2, rounds=3)
             yield Comparison(f"{what}, an image each",
                              seconds(Path(folder, "each"), pitviper, "inject", "--jit",
                                      "--per-function", "-i", data, "-o", "perf.jit.data"),
-                             theirs, "perf inject", "s", rounds=1)
+                             theirs, "perf inject, once", "s", rounds=3)
         finally:
             name_files.remove(pid)

@@ -40,6 +40,17 @@ static int read_to_end(int fd, size_t capacity, struct file *file)
     }
 }
 
+static int read_open(int fd, const struct stat *status, struct file *ret_file)
+{
+    size_t capacity = FIRST_BYTES;
+    if (status->st_size > 0 && !checked_add((size_t)status->st_size, 1, &capacity))
+        return -ENOMEM;
+    int error = read_to_end(fd, capacity, ret_file);
+    if (error < 0)
+        file_done(ret_file);
+    return error;
+}
+
 int file_read(const char *path, struct file *ret_file)
 {
     *ret_file = (struct file){0};
@@ -51,11 +62,15 @@ int file_read(const char *path, struct file *ret_file)
         return -EISDIR;
     if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
         return -ENODEV;
-    size_t capacity = FIRST_BYTES;
-    if (status.st_size > 0 && !checked_add((size_t)status.st_size, 1, &capacity))
-        return -ENOMEM;
-    int error = read_to_end(fd, capacity, ret_file);
-    if (error < 0)
-        file_done(ret_file);
-    return error;
+    return read_open(fd, &status, ret_file);
+}
+
+int file_read_regular(const char *path, struct file *ret_file)
+{
+    *ret_file = (struct file){0};
+    CLEANUP(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) ? read_open(fd, &status, ret_file) : -ENOENT;
 }

@@ -16,6 +16,10 @@ struct file {
  * at any time, and a mapping would then kill this one. */
 int file_read(const char *path, struct file *ret_file);
 
+/* The same for places where anybody may have put anything (/tmp): only a regular file is read,
+ * others are -ENOENT. Never waits for the other end of a pipe. */
+int file_read_regular(const char *path, struct file *ret_file);
+
 void file_done(struct file *file);
 
 #endif

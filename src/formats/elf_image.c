@@ -1,15 +1,21 @@
 /* One shared object for many generated functions.
  *
  *     0x0      ELF header, program headers, build-id note
- *     0x1000   .text           the code, every function at its distance from the others
- *              .eh_frame       one CIE per kind of function, an FDE per function
+ *     0x...    .text           the code, every function at its distance from the others
+ *     -------- end of the only segment that is loaded
+ *              .eh_frame       one CIE per kind of function, its FDEs per function
  *              .eh_frame_hdr   the FDEs sorted by address: perf 6.1 finds them only here
- *     -------- end of the only segment that is loaded: perf 7.2 wants .eh_frame inside of it
  *              .symtab .strtab .shstrtab
  *              .debug_line .debug_info .debug_abbrev .debug_aranges   (when there are lines)
  *              section headers
  *     (hole)
  *              .eh_frame, .eh_frame_hdr once more, where find_room said
+ *
+ * perf 7.2 (libdw) takes the segment for the module's place in the process, whatever part of it the
+ * recording maps. Where that covers another file, stacks through either are lost: all of them, from
+ * the moment on when the other is first seen. So the segment is hardly more than the code: the
+ * unwinding data is outside, and the headers are in the page of the first function where there is
+ * room before it, otherwise in the page before.
  *
  * Unwinding data is there twice because its readers differ. libdw takes it from the file, by
  * program headers. libunwind inside perf looks the section .eh_frame_hdr up by its name and then
@@ -52,6 +58,14 @@ enum section {
     SECTIONS_WITHOUT_LINES = DEBUG_LINE
 };
 
+enum { PROGRAM_HEADERS = 3, NOTE_NAME_BYTES = 4 };
+
+/* What stands before the code. */
+enum {
+    HEADER_BYTES = sizeof(Elf64_Ehdr) + PROGRAM_HEADERS * sizeof(Elf64_Phdr) + sizeof(Elf64_Nhdr) +
+                   NOTE_NAME_BYTES + ELF_IMAGE_BUILD_ID_BYTES
+};
+
 static const struct {
     const char *name;
     uint64_t type;
@@ -76,12 +90,11 @@ static const struct {
     [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
 };
 
-enum { PROGRAM_HEADERS = 3, NOTE_NAME_BYTES = 4 };
-
 struct frame {
     struct jit_frame parts;
-    uint64_t cie; /* offset in .eh_frame */
-    uint64_t fde; /* offset in the file of the FDE written last */
+    size_t function; /* whose code it is for */
+    uint64_t cie;    /* offset in .eh_frame */
+    uint64_t fde;    /* offset in the file of the FDE written last */
 };
 
 struct image {
@@ -89,9 +102,10 @@ struct image {
     uint64_t base_avma;
     uint64_t text_svma, text_bytes;
     struct elf_image_lines lines;
-    struct frame *frames; /* one per function; owned */
-    uint8_t *cies;        /* the start of .eh_frame: all CIEs; owned */
+    VECTOR(struct frame) frames; /* ascending; at least one per function */
+    uint8_t *cies;               /* the start of .eh_frame: all CIEs; owned */
     size_t cie_bytes;
+    size_t without_frames; /* functions */
 
     uint64_t headers_fileoff; /* of the section headers */
     uint64_t room_fileoff;    /* of the copy of the unwinding data; 0: there is none */
@@ -145,30 +159,41 @@ static int place_cie(struct image *image, struct hashtable *known, struct frame 
     return hashtable_add(known, hash, frame->cie);
 }
 
-/* Unwinding data that can't be used counts as none. */
-static int find_frame(struct image *image, struct hashtable *known, size_t function,
-                      size_t *ret_without_frames)
+static int add_frame(struct image *image, struct hashtable *known, size_t function,
+                     const struct jit_frame *parts)
 {
-    struct frame *frame = &image->frames[function];
-    int error = jit_frame_parse(&image->source->functions[function].code->unwinding, &frame->parts);
-    if (!error)
-        error = place_cie(image, known, frame);
-    if (!error || error == -ENOMEM)
-        return error;
-    ++*ret_without_frames;
-    error = jit_frame_by_frame_pointer(image->source->elf_machine, &frame->parts);
-    return error ? error : place_cie(image, known, frame);
+    struct frame frame = {.parts = *parts, .function = function};
+    int error = place_cie(image, known, &frame);
+    return error ? error : vector_push(&image->frames, frame);
 }
 
-static int find_frames(struct image *image, size_t *ret_without_frames)
+/* Unwinding data that can't be used counts as none. */
+static int add_frames(struct image *image, struct hashtable *known, size_t function,
+                      struct jit_frames *scratch)
 {
-    image->frames = calloc(image->source->count, sizeof *image->frames);
-    if (!image->frames)
-        return -ENOMEM;
+    size_t before = image->frames.count;
+    int error = jit_frames_parse(scratch, &image->source->functions[function].code->unwinding,
+                                 size_of(image, function));
+    for (size_t i = 0; i < scratch->list.count && !error; i++)
+        error = add_frame(image, known, function, &scratch->list.items[i]);
+    if (!error || error == -ENOMEM)
+        return error;
+    image->frames.count = before;
+    image->without_frames++;
+    struct jit_frame parts;
+    error =
+        jit_frame_by_frame_pointer(image->source->elf_machine, size_of(image, function), &parts);
+    return error ? error : add_frame(image, known, function, &parts);
+}
+
+static int find_frames(struct image *image)
+{
     struct hashtable known = {0};
+    struct jit_frames scratch = {0};
     int error = 0;
     for (size_t i = 0; i < image->source->count && !error; i++)
-        error = find_frame(image, &known, i, ret_without_frames);
+        error = add_frames(image, &known, i, &scratch);
+    vector_done(&scratch.list);
     hashtable_done(&known);
     return error;
 }
@@ -233,14 +258,13 @@ static void encode_eh_frame(struct writer *writer, struct image *image, uint64_t
 {
     uint64_t start = writer->length + moved;
     writer_bytes(writer, image->cies, image->cie_bytes);
-    for (size_t i = 0; i < image->source->count; i++) {
-        struct frame *frame = &image->frames[i];
+    for (size_t i = 0; i < image->frames.count; i++) {
+        struct frame *frame = &image->frames.items[i];
         frame->fde = writer->length + moved;
         jit_frame_encode_fde(writer, &frame->parts,
                              &(struct jit_frame_place){.section = moved,
                                                        .cie = start + frame->cie,
-                                                       .code = svma_of(image, i),
-                                                       .code_size = size_of(image, i)});
+                                                       .code = svma_of(image, frame->function)});
     }
     writer_u32(writer, 0); /* the end */
 }
@@ -253,10 +277,12 @@ static void encode_eh_frame_hdr(struct writer *writer, const struct image *image
     uint64_t start = writer->length + moved;
     writer_bytes(writer, encodings, sizeof encodings);
     writer_u32(writer, (uint32_t)(eh_frame_fileoff - (writer->length + moved)));
-    writer_u32(writer, (uint32_t)image->source->count);
-    for (size_t i = 0; i < image->source->count; i++) {
-        writer_u32(writer, (uint32_t)(svma_of(image, i) - start));
-        writer_u32(writer, (uint32_t)(image->frames[i].fde - start));
+    writer_u32(writer, (uint32_t)image->frames.count);
+    for (size_t i = 0; i < image->frames.count; i++) {
+        const struct frame *frame = &image->frames.items[i];
+        uint64_t svma = svma_of(image, frame->function) + frame->parts.start;
+        writer_u32(writer, (uint32_t)(svma - start));
+        writer_u32(writer, (uint32_t)(frame->fde - start));
     }
 }
 
@@ -378,7 +404,7 @@ static void encode_room(struct writer *writer, struct image *image)
 static void encode(struct writer *writer, struct image *image)
 {
     encode_elf_header(writer, image);
-    encode_program_header(writer, image, PT_LOAD, EH_FRAME_HDR);
+    encode_program_header(writer, image, PT_LOAD, TEXT);
     encode_program_header(writer, image, PT_NOTE, NOTE);
     encode_program_header(writer, image, PT_GNU_EH_FRAME, EH_FRAME_HDR);
     for (size_t i = NOTE; i < section_count(image); i++) {
@@ -471,7 +497,9 @@ int elf_image_make(const struct elf_image_source *source, struct elf_image *ret_
     *ret_image = (struct elf_image){0};
     struct image image = {.source = source};
     uint64_t first_avma = source->functions[0].avma;
-    image.base_avma = (first_avma & ~(uint64_t)(ELF_IMAGE_PAGE - 1)) - ELF_IMAGE_CODE_FILEOFF;
+    image.base_avma = first_avma & ~(uint64_t)(ELF_IMAGE_PAGE - 1);
+    if (first_avma - image.base_avma < HEADER_BYTES || !source->find_room)
+        image.base_avma -= ELF_IMAGE_PAGE;
     image.text_svma = svma_of(&image, 0);
     image.text_bytes =
         svma_of(&image, source->count - 1) + size_of(&image, source->count - 1) - image.text_svma;
@@ -480,12 +508,13 @@ int elf_image_make(const struct elf_image_source *source, struct elf_image *ret_
     int error = elf_image_lines_init(&image.lines, source, image.base_avma);
     if (error < 0)
         return error;
-    error = find_frames(&image, &ret_image->without_frames);
+    error = find_frames(&image);
     if (!error)
         error = encode_twice(&image, ret_image);
     ret_image->base_avma = image.base_avma;
+    ret_image->without_frames = image.without_frames;
     elf_image_lines_done(&image.lines);
-    free(image.frames);
+    vector_done(&image.frames);
     free(image.cies);
     return error;
 }

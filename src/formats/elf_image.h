@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ELF_IMAGE_BUILD_ID_BYTES = 20, ELF_IMAGE_CODE_FILEOFF = 0x1000, ELF_IMAGE_PAGE = 0x1000 };
+enum { ELF_IMAGE_BUILD_ID_BYTES = 20, ELF_IMAGE_PAGE = 0x1000 };
 
 /* From the first to the last byte of the code; distances in .eh_frame have 32 bits. */
 enum { ELF_IMAGE_MOST_SPAN_BYTES = 1 << 30 };

@@ -81,7 +81,8 @@ static int add_function(struct elf_image_lines *lines, const struct elf_image_so
         if (error)
             return error;
     }
-    sort_rows(lines->rows.items + first, lines->rows.count - first);
+    if (lines->rows.count > first)
+        sort_rows(lines->rows.items + first, lines->rows.count - first);
     return 0;
 }
 

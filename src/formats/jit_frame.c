@@ -2,12 +2,18 @@
  * followed by its .eh_frame_hdr. Distances in it hold for that file only, so for an image of many
  * functions it is taken apart and put together again:
  *
+ *     code, up to a multiple of 8                                             the tiny file
  *     length | 0        | version, "zR", alignments, ... | instructions       CIE
  *     length | distance | start of code, size            | instructions       FDE
+ *     length | distance | start of code, size            | instructions       FDE of another part
  *
  * The instructions speak of offsets from the start of the code, so they are taken over byte by byte
  * (but for DW_CFA_set_loc, which nobody uses). Pointers to a personality and to its data mean
- * nothing to an unwinder that only walks the stack, and are left out. */
+ * nothing to an unwinder that only walks the stack, and are left out.
+ *
+ * Most functions have one FDE, and writers are careless with its addresses since nobody needs them:
+ * it is for all of the code. Of several, each is for its own part; those that are for no code of
+ * the function, or for code that has one already, are left out. */
 #include "formats/jit_frame.h"
 
 #include "base/cursor.h"
@@ -19,65 +25,55 @@
 enum {
     POINTER_PCREL_SDATA4 = 0x1b,
     POINTER_OMITTED = 0xff,
+    POINTER_FORMAT = 0x0f,
+    POINTER_RELATION = 0x70,
+    POINTER_PCREL = 0x10,
     ENTRY_ALIGNMENT = 8,
+    ENTRY_ID_BYTES = 8, /* what stands before the body: length and id */
+    MOST_LETTERS = 8,   /* of an augmentation */
 };
 
-static uint64_t read_uleb(struct cursor *cursor)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; cursor_ok(cursor); shift += 7) {
-        uint8_t byte = cursor_u8(cursor);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            break;
-    }
-    return value;
-}
-
-static int64_t read_sleb(struct cursor *cursor)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; cursor_ok(cursor);) {
-        uint8_t byte = cursor_u8(cursor);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-        if (!(byte & 0x80)) {
-            if ((byte & 0x40) && shift < 64)
-                value |= ~(uint64_t)0 << shift;
-            break;
-        }
-    }
-    return (int64_t)value;
-}
-
-static void skip_pointer(struct cursor *cursor, uint8_t encoding)
+/* A pointer in one of the encodings of .eh_frame, without what it is relative to. */
+static uint64_t read_pointer(struct cursor *cursor, uint8_t encoding)
 {
     if (encoding == POINTER_OMITTED)
-        return;
-    switch (encoding & 0x0f) {
+        return 0;
+    switch (encoding & POINTER_FORMAT) {
     case 0x01:
+        return cursor_uleb128(cursor);
     case 0x09:
-        read_uleb(cursor);
-        break;
+        return (uint64_t)cursor_sleb128(cursor);
     case 0x02:
+        return cursor_u16(cursor);
     case 0x0a:
-        cursor_skip(cursor, 2);
-        break;
+        return (uint64_t)(int16_t)cursor_u16(cursor);
     case 0x03:
+        return cursor_u32(cursor);
     case 0x0b:
-        cursor_skip(cursor, 4);
-        break;
+        return (uint64_t)(int32_t)cursor_u32(cursor);
     case 0x00:
     case 0x04:
     case 0x0c:
-        cursor_skip(cursor, 8);
-        break;
+        return cursor_u64(cursor);
     default:
         cursor_fail(cursor, "unknown encoding of a pointer");
+        return 0;
     }
 }
+
+struct cie {
+    struct jit_frame frame; /* what its FDEs share */
+    uint8_t encoding;       /* of their pointers */
+    bool is_augmented;      /* they have a length before their instructions */
+};
+
+struct reader {
+    struct cursor cursor; /* at the start of the data */
+    uint64_t section;     /* offset of the data from the start of the function */
+    bool has_cie;
+    uint64_t cie_offset; /* of `cie` in the data */
+    struct cie cie;      /* the one that was asked for last */
+};
 
 /* One entry of .eh_frame, without its length. */
 struct entry {
@@ -108,7 +104,7 @@ static void take_rest(struct cursor *cursor, const uint8_t **ret_bytes, size_t *
 static void read_augmentation(struct cursor *body, const char *letters, struct jit_frame *frame,
                               uint8_t *ret_encoding)
 {
-    uint64_t length = read_uleb(body);
+    uint64_t length = cursor_uleb128(body);
     if (length > cursor_left(body)) {
         cursor_fail(body, "the augmentation data is cut short");
         return;
@@ -120,70 +116,124 @@ static void read_augmentation(struct cursor *body, const char *letters, struct j
         else if (*letters == 'L')
             cursor_skip(body, 1);
         else if (*letters == 'P')
-            skip_pointer(body, cursor_u8(body));
+            read_pointer(body, cursor_u8(body));
         else if (*letters == 'S')
             frame->is_signal_frame = true;
     }
     cursor_seek(body, end);
 }
 
-static int read_cie(struct entry *entry, struct jit_frame *frame, uint8_t *ret_encoding,
-                    bool *ret_augmented)
+static int read_cie(struct cursor *body, struct cie *ret_cie)
 {
-    struct cursor *body = &entry->body;
+    struct jit_frame *frame = &ret_cie->frame;
+    *ret_cie = (struct cie){0};
     uint8_t version = cursor_u8(body);
-    size_t length;
-    const char *letters = cursor_string(body, &length);
-    if (!letters || (version != 1 && version != 3) || (length && letters[0] != 'z'))
+    const char *letters = (const char *)body->data + body->offset;
+    size_t length =
+        strnlen(letters, cursor_left(body) < MOST_LETTERS ? cursor_left(body) : MOST_LETTERS);
+    cursor_skip(body, length);
+    if (cursor_u8(body) != 0 || (version != 1 && version != 3) || (length && letters[0] != 'z'))
         return -EBADMSG;
-    *ret_encoding = 0;
-    *ret_augmented = length > 0;
-    frame->code_alignment = read_uleb(body);
-    frame->data_alignment = read_sleb(body);
-    frame->return_register = version == 1 ? cursor_u8(body) : read_uleb(body);
-    if (*ret_augmented)
-        read_augmentation(body, letters + 1, frame, ret_encoding);
+    ret_cie->is_augmented = length > 0;
+    frame->code_alignment = cursor_uleb128(body);
+    frame->data_alignment = cursor_sleb128(body);
+    frame->return_register = version == 1 ? cursor_u8(body) : cursor_uleb128(body);
+    if (ret_cie->is_augmented)
+        read_augmentation(body, letters + 1, frame, &ret_cie->encoding);
     take_rest(body, &frame->initial, &frame->initial_bytes);
     return cursor_ok(body) ? 0 : -EBADMSG;
 }
 
-static int read_fde(struct entry *entry, struct jit_frame *frame, uint8_t encoding, bool augmented)
+/* Where the code of an FDE starts, as offset from the start of the function, is known when it is
+ * relative to the place where it is said. Otherwise the frame is for no code. */
+static int read_fde(struct reader *reader, struct entry *entry, struct jit_frame *ret_frame)
 {
     struct cursor *body = &entry->body;
-    skip_pointer(body, encoding);        /* where the code starts */
-    skip_pointer(body, encoding & 0x0f); /* its size */
-    if (augmented) {
-        uint64_t length = read_uleb(body);
+    uint8_t encoding = reader->cie.encoding;
+    uint64_t place = reader->section + entry->offset + ENTRY_ID_BYTES;
+    *ret_frame = reader->cie.frame;
+    ret_frame->start = place + read_pointer(body, encoding);
+    ret_frame->size = read_pointer(body, encoding & POINTER_FORMAT);
+    if ((encoding & POINTER_RELATION) != POINTER_PCREL)
+        ret_frame->size = 0;
+    if (reader->cie.is_augmented) {
+        uint64_t length = cursor_uleb128(body);
         if (length > cursor_left(body))
             return -EBADMSG;
         cursor_skip(body, (size_t)length);
     }
-    take_rest(body, &frame->instructions, &frame->instruction_bytes);
+    take_rest(body, &ret_frame->instructions, &ret_frame->instruction_bytes);
     return cursor_ok(body) ? 0 : -EBADMSG;
 }
 
-int jit_frame_parse(const struct jitdump_unwinding_info *info, struct jit_frame *ret_frame)
+/* Makes the CIE that an FDE names the current one. */
+static bool find_cie(struct reader *reader, const struct entry *fde)
 {
+    uint64_t offset = fde->offset + 4 - (uint64_t)fde->id;
+    if (offset >= fde->offset)
+        return false;
+    if (reader->has_cie && reader->cie_offset == offset)
+        return true;
+    struct cursor cursor = reader->cursor;
+    struct entry entry;
+    cursor_seek(&cursor, (size_t)offset);
+    reader->cie_offset = offset;
+    reader->has_cie =
+        next_entry(&cursor, &entry) && entry.id == 0 && read_cie(&entry.body, &reader->cie) == 0;
+    return reader->has_cie;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct jit_frame *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+/* Of several frames, those that are for a part of the code of their own. */
+static void arrange(struct jit_frames *frames, uint64_t code_size)
+{
+    struct jit_frame *list = frames->list.items, first = list[0];
+    size_t kept = 0;
+    uint64_t end = 0;
+    if (frames->list.count > 1)
+        qsort(list, frames->list.count, sizeof *list, by_start);
+    for (size_t i = 0; i < frames->list.count && frames->list.count > 1; i++) {
+        if (list[i].start < end || list[i].start >= code_size || !list[i].size ||
+            list[i].size > code_size - list[i].start)
+            continue;
+        end = list[i].start + list[i].size;
+        list[kept++] = list[i];
+    }
+    if (!kept) {
+        first.start = 0;
+        first.size = code_size;
+        list[kept++] = first;
+    }
+    frames->list.count = kept;
+}
+
+int jit_frames_parse(struct jit_frames *frames, const struct jitdump_unwinding_info *info,
+                     uint64_t code_size)
+{
+    frames->list.count = 0;
     if (info->size <= info->eh_frame_hdr_size)
         return -ENOENT;
-    *ret_frame = (struct jit_frame){0};
-    struct cursor cursor;
-    cursor_init(&cursor, "unwinding data", info->data,
+    struct reader reader = {.section = (code_size + ENTRY_ALIGNMENT - 1) &
+                                       ~(uint64_t)(ENTRY_ALIGNMENT - 1)};
+    cursor_init(&reader.cursor, "unwinding data", info->data,
                 (size_t)(info->size - info->eh_frame_hdr_size));
+    struct cursor cursor = reader.cursor;
     struct entry entry;
-    size_t cie_offset = 0;
-    bool has_cie = false, augmented = false;
-    uint8_t encoding = 0;
+    struct jit_frame frame;
     while (next_entry(&cursor, &entry)) {
-        if (entry.id == 0) {
-            *ret_frame = (struct jit_frame){0};
-            cie_offset = entry.offset;
-            has_cie = read_cie(&entry, ret_frame, &encoding, &augmented) == 0;
-        } else if (has_cie && entry.offset + 4 - entry.id == cie_offset) {
-            return read_fde(&entry, ret_frame, encoding, augmented);
-        }
+        if (entry.id != 0 && find_cie(&reader, &entry) && read_fde(&reader, &entry, &frame) == 0 &&
+            vector_push(&frames->list, frame) < 0)
+            return -ENOMEM;
     }
-    return -EBADMSG;
+    if (!frames->list.count)
+        return -EBADMSG;
+    arrange(frames, code_size);
+    return 0;
 }
 
 /* CFA = frame pointer + 16; the caller's frame pointer at CFA - 16, the return address at CFA - 8.
@@ -191,9 +241,10 @@ int jit_frame_parse(const struct jitdump_unwinding_info *info, struct jit_frame 
 static const uint8_t X86_64_FRAME_POINTER[] = {0x0c, 6, 16, 0x80 | 6, 2, 0x80 | 16, 1};
 static const uint8_t AARCH64_FRAME_POINTER[] = {0x0c, 29, 16, 0x80 | 29, 2, 0x80 | 30, 1};
 
-int jit_frame_by_frame_pointer(uint32_t elf_machine, struct jit_frame *ret_frame)
+int jit_frame_by_frame_pointer(uint32_t elf_machine, uint64_t code_size,
+                               struct jit_frame *ret_frame)
 {
-    *ret_frame = (struct jit_frame){.code_alignment = 1, .data_alignment = -8};
+    *ret_frame = (struct jit_frame){.code_alignment = 1, .data_alignment = -8, .size = code_size};
     switch (elf_machine) {
     case EM_X86_64:
         ret_frame->return_register = 16;
@@ -240,8 +291,8 @@ void jit_frame_encode_fde(struct writer *writer, const struct jit_frame *frame,
     size_t start = writer->length;
     writer_u32(writer, 0);
     writer_u32(writer, (uint32_t)(place->section + writer->length - place->cie));
-    writer_u32(writer, (uint32_t)(place->code - (place->section + writer->length)));
-    writer_u32(writer, (uint32_t)place->code_size);
+    writer_u32(writer, (uint32_t)(place->code + frame->start - (place->section + writer->length)));
+    writer_u32(writer, (uint32_t)frame->size);
     writer_uleb(writer, 0);
     writer_bytes(writer, frame->instructions, frame->instruction_bytes);
     end_entry(writer, start);

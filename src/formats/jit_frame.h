@@ -1,8 +1,9 @@
-/* How to unwind one piece of generated code: what a jitdump's UNWINDING_INFO says, in parts that
- * can be written into another .eh_frame at another place. */
+/* How to unwind generated code: what a jitdump's UNWINDING_INFO says, in parts that can be written
+ * into another .eh_frame at another place. */
 #ifndef PITVIPER_FORMATS_JIT_FRAME_H
 #define PITVIPER_FORMATS_JIT_FRAME_H
 
+#include "base/vector.h"
 #include "base/writer.h"
 #include "formats/jitdump.h"
 
@@ -19,18 +20,28 @@ struct jit_frame {
     const uint8_t *initial; /* instructions; borrowed */
     size_t initial_bytes;
 
-    /* The function's own: an FDE, valid for all of its code. */
+    /* The code's own: an FDE. */
+    uint64_t start;              /* of the code that it is for, from the start of the function */
+    uint64_t size;               /* in bytes */
     const uint8_t *instructions; /* borrowed */
     size_t instruction_bytes;
 };
 
-/* The first FDE of the data, which it borrows. 0; -ENOENT when there is no data, -EBADMSG when it
- * can't be understood. */
-int jit_frame_parse(const struct jitdump_unwinding_info *info, struct jit_frame *ret_frame);
+/* A zeroed one is valid and empty; release it with vector_done(&frames->list). */
+struct jit_frames {
+    VECTOR(struct jit_frame) list;
+};
+
+/* The FDEs of a function's data, which they borrow: ascending, disjoint, within its code. A single
+ * one is taken to be for all of the code. 0 and at least one; -ENOENT when there is no data,
+ * -EBADMSG when it can't be understood; -ENOMEM. What was in `frames` before is gone. */
+int jit_frames_parse(struct jit_frames *frames, const struct jitdump_unwinding_info *info,
+                     uint64_t code_size);
 
 /* For code without unwinding data: it keeps the frame pointer. 0, or -ENOTSUP for machines whose
  * frames this program does not know. */
-int jit_frame_by_frame_pointer(uint32_t elf_machine, struct jit_frame *ret_frame);
+int jit_frame_by_frame_pointer(uint32_t elf_machine, uint64_t code_size,
+                               struct jit_frame *ret_frame);
 
 /* Appends a CIE whose FDEs have 32-bit addresses relative to themselves, padded so that the next
  * entry is aligned. The bytes don't depend on the place. */
@@ -38,10 +49,9 @@ void jit_frame_encode_cie(struct writer *writer, const struct jit_frame *frame);
 
 /* Where an FDE is to stand: offsets from one common origin. */
 struct jit_frame_place {
-    uint64_t section;   /* where writer->data[0] is */
-    uint64_t cie;       /* of the CIE that belongs to it */
-    uint64_t code;      /* of the code */
-    uint64_t code_size; /* in bytes */
+    uint64_t section; /* where writer->data[0] is */
+    uint64_t cie;     /* of the CIE that belongs to it */
+    uint64_t code;    /* of the function */
 };
 
 void jit_frame_encode_fde(struct writer *writer, const struct jit_frame *frame,

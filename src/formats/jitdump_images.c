@@ -11,10 +11,11 @@
  * 2. The generation of a piece of code is one more than the highest generation it overlaps of all
  *    that came before it. Where nothing overlaps, which is the rule, that needs only a look at the
  *    neighbours; otherwise a tree over the addresses answers it in O(log n) each.
- * 3. In the order of generation and address, an image ends where the next code is far away, or
- *    when the gaps would outweigh the code. Within an image a mapping ends at a gap, for something
- *    else may be mapped there: after a fork, the parent's functions. In later generations each
- *    piece has a mapping of its own, since each hides what was there from its own time on. */
+ * 3. In the order of generation and address, an image ends at a gap of a whole page, in which the
+ *    process may have something else: readers must not take one for the other (elf_image.c). It
+ * ends too when the gaps would outweigh the code. Within an image a mapping ends at a gap, for
+ * something else may be mapped there: after a fork, the parent's functions. In later generations
+ * each piece has a mapping of its own, since each hides what was there from its own time on. */
 #include "formats/jitdump_images.h"
 
 #include "base/checked.h"
@@ -23,10 +24,9 @@
 #include <string.h>
 
 enum {
-    MOST_CODE_BYTES = 256 << 20,    /* of one function */
-    MOST_MAPPING_GAP_BYTES = 1024,  /* padding between functions; CPython 3.13.0 has 261 */
-    MOST_IMAGE_GAP_BYTES = 1 << 20, /* between two functions */
-    FREE_PADDING_BYTES = 16 << 20,  /* in an image; above it, at most PADDING_FACTOR x the code */
+    MOST_CODE_BYTES = 256 << 20,   /* of one function */
+    MOST_MAPPING_GAP_BYTES = 1024, /* padding between functions; CPython 3.13.0 has 261 */
+    FREE_PADDING_BYTES = 16 << 20, /* in an image; above it, at most PADDING_FACTOR x the code */
     PADDING_FACTOR = 4,
     MOST_IMAGE_BYTES = 256 << 20,
 };
@@ -257,13 +257,20 @@ struct extent {
     uint32_t generation;
 };
 
+/* Whether a whole page lies between: then it may be mapped to something else. */
+static bool has_page_between(uint64_t end, uint64_t start)
+{
+    uint64_t page = start & ~(uint64_t)(ELF_IMAGE_PAGE - 1);
+    return page >= end && page - end >= ELF_IMAGE_PAGE;
+}
+
 static bool belongs_to_image(const struct extent *extent, const struct piece *piece)
 {
-    uint64_t gap = piece->start - extent->end, span = piece->end - extent->start;
+    uint64_t span = piece->end - extent->start;
     uint64_t code_bytes = extent->code_bytes + (piece->end - piece->start);
     uint64_t padding = span - code_bytes;
-    return piece->generation == extent->generation && gap <= MOST_IMAGE_GAP_BYTES &&
-           span <= MOST_IMAGE_BYTES &&
+    return piece->generation == extent->generation &&
+           !has_page_between(extent->end, piece->start) && span <= MOST_IMAGE_BYTES &&
            (padding <= FREE_PADDING_BYTES || padding <= PADDING_FACTOR * code_bytes);
 }
 

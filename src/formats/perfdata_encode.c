@@ -52,6 +52,8 @@ static void put_sample(struct writer *writer, const struct perfdata_event *event
         writer_u64(writer, sample->address);
     if (type & PERF_SAMPLE_ID)
         writer_u64(writer, id_of(event, record));
+    if (type & PERF_SAMPLE_STREAM_ID)
+        writer_u64(writer, 0); /* of the event on one processor: not known here */
     if (type & PERF_SAMPLE_CPU)
         writer_u64(writer, record->cpu);
     if (type & PERF_SAMPLE_PERIOD)
@@ -157,6 +159,8 @@ static void put_trailer(struct writer *writer, const struct perfdata_event *even
         writer_u64(writer, record->time_ns);
     if (type & PERF_SAMPLE_ID)
         writer_u64(writer, id_of(event, record));
+    if (type & PERF_SAMPLE_STREAM_ID)
+        writer_u64(writer, 0); /* of the event on one processor: not known here */
     if (type & PERF_SAMPLE_CPU)
         writer_u64(writer, record->cpu);
     if (type & PERF_SAMPLE_IDENTIFIER)

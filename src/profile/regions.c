@@ -33,8 +33,9 @@ static size_t first_behind(const struct regions *regions, uint64_t avma)
 const struct region *regions_find(const struct regions *regions, uint64_t avma)
 {
     size_t i = first_behind(regions, avma);
-    const struct region *found = &regions->items.items[i];
-    return i < regions->items.count && found->start_avma <= avma ? found : NULL;
+    if (i == regions->items.count || regions->items.items[i].start_avma > avma)
+        return NULL;
+    return &regions->items.items[i];
 }
 
 int regions_copy(struct regions *regions, const struct regions *from)

@@ -7,10 +7,12 @@
  *     perfdata_splice   the copy, with these records in it
  *
  * The images come first, so that the new recording never names one that is not there. The recording
- * appears under its name when it is whole. A dump that can't be used costs its names only. */
+ * appears under its name when it is whole; when that can't be, new images go again. A dump that
+ * can't be used costs its names only. */
 #include "record/inject.h"
 
 #include "base/cleanup.h"
+#include "base/hashtable.h"
 #include "base/mapping.h"
 #include "base/new_file.h"
 #include "formats/perfdata_splice.h"
@@ -19,18 +21,22 @@
 #include "record/inject_scan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct job {
     const struct inject_request *request;
     struct inject_result *result;
     const struct perfdata_info *info;
     struct inject_mappings mappings;
-    char folder[PATH_MAX];   /* of the images */
-    uint64_t rooms_end_avma; /* of the places that find_room gave to this dump */
-    bool is_out_of_room;     /* no image could be written: don't try again and again */
+    char folder[PATH_MAX];    /* of the images */
+    uint64_t rooms_end_avma;  /* of the places that find_room gave to this dump */
+    VECTOR(char *) images;    /* paths of those that were not there before; owned */
+    struct hashtable indices; /* by process and index of a function: how often it was there */
+    bool is_out_of_room;      /* no image could be written: don't try again and again */
 };
 
 static int note(struct inject_result *result, const char *path, const char *problem, int error,
@@ -52,6 +58,9 @@ static int fail(struct inject_result *result, const char *path, const char *prob
     return error;
 }
 
+/* perf 7.2 finds no callers of code in "/tmp/jitted-PID-N.so", but it does in "/tmp/./jitted-...".
+ * It looks as if it takes the former for images of perf inject's own, in which the code begins
+ * where the mapping does. */
 static int find_folder(struct job *job)
 {
     char path[PATH_MAX] = ".";
@@ -61,27 +70,42 @@ static int find_folder(struct job *job)
         return -ENAMETOOLONG;
     if (slash)
         snprintf(path, sizeof path, "%.*s", (int)(slash - output + 1), output);
-    return realpath(path, job->folder) ? 0 : -errno;
+    if (!realpath(path, job->folder))
+        return -errno;
+    if (strcmp(job->folder, "/tmp") == 0)
+        strcpy(job->folder, "/tmp/.");
+    return 0;
+}
+
+/* jitted-PID-N.so, and -2, -3 ... behind N when it comes again: code that was moved, and functions
+ * of a forked child that counts on where its parent was. */
+static int name_function(struct job *job, int pid, uint64_t code_index, char ret_path[PATH_MAX])
+{
+    uint64_t times = 0, key = hash_u64(hash_u64(code_index) + (uint64_t)pid);
+    char again[24] = "";
+    if (hashtable_get(&job->indices, key, &times))
+        snprintf(again, sizeof again, "-%" PRIu64, times + 1);
+    int error = hashtable_set(&job->indices, key, times + 1);
+    int length = snprintf(ret_path, PATH_MAX, "%s/jitted-%d-%" PRIu64 "%s.so", job->folder, pid,
+                          code_index, again);
+    return error || (length >= 0 && length < PATH_MAX) ? error : -ENAMETOOLONG;
 }
 
 /* Images of many functions are named by their content, so that two recordings of processes with the
  * same number can lie in one folder. */
-static int image_path(const struct job *job, const struct inject_dump *dump, size_t number,
+static int image_path(struct job *job, const struct inject_dump *dump, size_t number,
                       const struct elf_image *image, char ret_path[PATH_MAX])
 {
-    int pid = dump->marker->pid, length;
+    int pid = dump->marker->pid;
     if (job->request->per_function) {
         const struct jitdump_image *part = &dump->images.images.items[number];
         const struct elf_image_function *f = &dump->images.functions.items[part->first_function];
-        bool moved = f->avma != f->code->load.code_avma;
-        length = snprintf(ret_path, PATH_MAX, "%s/jitted-%d-%llu%s.so", job->folder, pid,
-                          (unsigned long long)f->code->load.code_index, moved ? "-moved" : "");
-    } else {
-        const uint8_t *id = image->build_id;
-        length = snprintf(ret_path, PATH_MAX, "%s/jitted-%d-%02x%02x%02x%02x%02x%02x.so",
-                          job->folder, pid, id[0], id[1], id[2], id[3], id[4], id[5]);
+        return name_function(job, pid, f->code->load.code_index, ret_path);
     }
-    return length < 0 || length >= PATH_MAX ? -ENAMETOOLONG : 0;
+    const uint8_t *id = image->build_id;
+    int length = snprintf(ret_path, PATH_MAX, "%s/jitted-%d-%02x%02x%02x%02x%02x%02x.so",
+                          job->folder, pid, id[0], id[1], id[2], id[3], id[4], id[5]);
+    return length >= 0 && length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 static int write_image(const char *path, const struct elf_image *image)
@@ -97,6 +121,27 @@ static int write_image(const char *path, const struct elf_image *image)
         error = new_file_write(&file, image->data + image->hole_offset,
                                image->length - image->hole_offset);
     return error ? error : new_file_commit(&file);
+}
+
+/* For the case that the recording can't be written: then nothing stays behind. */
+static int remember_image(struct job *job, const char *path)
+{
+    char *copy = strdup(path);
+    if (copy && vector_push(&job->images, copy) == 0)
+        return 0;
+    unlink(path);
+    free(copy);
+    return -ENOMEM;
+}
+
+static void forget_images(struct job *job, bool remove)
+{
+    for (size_t i = 0; i < job->images.count; i++) {
+        if (remove)
+            unlink(job->images.items[i]);
+        free(job->images.items[i]);
+    }
+    vector_done(&job->images);
 }
 
 /* Places are handed out once: what is behind the last one is free. */
@@ -126,9 +171,14 @@ static int add_image(struct job *job, const struct inject_dump *dump, size_t num
         return error;
     if (!error)
         error = image_path(job, dump, number, &image, path);
+    if (error == -ENOMEM)
+        return error;
     if (error)
         return note(job->result, dump->marker->path, "can't be made into an image", error, 0);
+    bool is_new = access(path, F_OK) < 0;
     error = write_image(path, &image);
+    if (!error && is_new && remember_image(job, path) < 0)
+        return -ENOMEM;
     if (error) {
         job->is_out_of_room = true;
         return note(job->result, path, "can't be written; its functions have no names", error, 0);
@@ -168,7 +218,8 @@ static int add_dump(struct job *job, const struct inject_marker *marker)
     if (error == -ENOMEM)
         return error;
     if (error)
-        return note(job->result, marker->path, problem, error == -EBADMSG ? 0 : error, 0);
+        return note(job->result, marker->path, problem,
+                    error == -EBADMSG || error == -ENODATA || error == -ENOTSUP ? 0 : error, 0);
     job->result->dumps++;
     job->rooms_end_avma = 0;
     size_t untimed = job->mappings.untimed;
@@ -241,6 +292,8 @@ static int process(struct job *job, struct perfdata_reader *reader,
             error = add_dump(job, &scan.markers.items[i]);
     if (!error)
         error = write_output(job, splice);
+    forget_images(job, error < 0);
+    hashtable_done(&job->indices);
     inject_mappings_done(&job->mappings);
     inject_scan_done(&scan);
     if (error && !job->result->problem)

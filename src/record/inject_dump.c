@@ -1,7 +1,8 @@
 /* Finding a dump. Its path is that of the program's own file system and its number that of the
- * program's own PID namespace; a program in a container that still runs shows its files under
- * /proc/PID/root. Process numbers come again, and with them the names of dumps in /tmp: a dump that
- * has nothing from the time of the recording is somebody else's.
+ * program's own PID namespace; a program that still runs shows its files under /proc/PID/root, and
+ * in a container another file may have the path here. Process numbers come again, and with them the
+ * names of dumps in /tmp: a dump that has nothing from the time of the recording is somebody
+ * else's.
  *
  * Matching clocks. Time stamps of a dump are CLOCK_MONOTONIC. With `perf record -k 1` (or -k mono)
  * so are the recording's. Otherwise the marker helps: a program writes the header of the dump with
@@ -24,7 +25,7 @@ static const uint64_t MOST_LATE_NS = 2000000000;
 static int read_dump(struct inject_dump *dump, const char *path, const char **ret_problem)
 {
     *ret_problem = "can't be read";
-    int error = file_read(path, &dump->file);
+    int error = file_read_regular(path, &dump->file);
     if (error < 0)
         return error;
     error = jitdump_index_init(&dump->index, path, dump->file.data, dump->file.length, ret_problem);
@@ -38,17 +39,23 @@ static int read_dump(struct inject_dump *dump, const char *path, const char **re
     return error;
 }
 
+/* What is wrong with the file of the process matters only when there is none here. */
 static int find_dump(struct inject_dump *dump, const char **ret_problem)
 {
     const struct inject_marker *marker = dump->marker;
-    int error = read_dump(dump, marker->path, ret_problem);
-    if (error == 0 || error == -ENOMEM)
-        return error;
     const char *problem;
     char path[4096];
+    int inside = -ENOENT;
     int length = snprintf(path, sizeof path, "/proc/%d/root%s", (int)marker->pid, marker->path);
-    if (length > 0 && (size_t)length < sizeof path && read_dump(dump, path, &problem) == 0)
-        return 0;
+    if (length > 0 && (size_t)length < sizeof path)
+        inside = read_dump(dump, path, &problem);
+    if (inside == 0 || inside == -ENOMEM)
+        return inside;
+    int error = read_dump(dump, marker->path, ret_problem);
+    if (error == -ENOENT && (inside == -EBADMSG || inside == -ENODATA || inside == -ENOTSUP)) {
+        *ret_problem = problem;
+        return inside;
+    }
     return error;
 }
 
@@ -75,12 +82,20 @@ static void match_clocks(struct inject_dump *dump, const struct perfdata_info *i
     dump->shift_ns = dump->marker->time_ns - header_ns;
 }
 
+/* Of the recording, as far as it tells. */
+static uint32_t recorded_machine(const struct perfdata_info *info)
+{
+    if (info->arch && strcmp(info->arch, "x86_64") == 0)
+        return EM_X86_64;
+    return info->arch && strcmp(info->arch, "aarch64") == 0 ? EM_AARCH64 : EM_NONE;
+}
+
 /* CPython 3.13.0 leaves the machine out. */
 static uint32_t find_machine(const struct inject_dump *dump, const struct perfdata_info *info)
 {
     if (dump->index.header.elf_machine != EM_NONE)
         return dump->index.header.elf_machine;
-    return info->arch && strcmp(info->arch, "aarch64") == 0 ? EM_AARCH64 : EM_X86_64;
+    return recorded_machine(info) != EM_NONE ? recorded_machine(info) : EM_X86_64;
 }
 
 /* Process numbers come again: with one clock for both, the dump and the recording must overlap. */
@@ -98,6 +113,9 @@ static int check(const struct inject_dump *dump, const struct inject_scan *scan,
 {
     *ret_problem = "is from a machine of the other byte order, which is not supported";
     if (dump->index.swapped)
+        return -ENOTSUP;
+    *ret_problem = "is from another kind of machine than the recording";
+    if (recorded_machine(info) != EM_NONE && dump->elf_machine != recorded_machine(info))
         return -ENOTSUP;
     *ret_problem = "is of another time: a process of the same number has written over it";
     if (is_monotonic(info) && dump->has_clock && is_of_another_time(dump, scan))

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The PID in the innermost namespace of a running process; `pid` itself when it is gone. */
 static pid_t namespace_pid(pid_t pid)
@@ -28,23 +27,15 @@ static pid_t namespace_pid(pid_t pid)
     return pid;
 }
 
-static int read_regular(const char *path, struct file *ret_file)
-{
-    struct stat status;
-    if (stat(path, &status) < 0)
-        return -errno;
-    return S_ISREG(status.st_mode) ? file_read(path, ret_file) : -ENOENT;
-}
-
 int jit_file_read(const char *path, pid_t pid, struct file *ret_file)
 {
     char inside[PATH_MAX];
     if (snprintf(inside, sizeof inside, "/proc/%d/root%s", (int)pid, path) < (int)sizeof inside) {
-        int error = read_regular(inside, ret_file);
+        int error = file_read_regular(inside, ret_file);
         if (error == 0 || error == -ENOMEM)
             return error;
     }
-    return read_regular(path, ret_file);
+    return file_read_regular(path, ret_file);
 }
 
 /* Reads the map under the PID that the program knows, else under the one that the recording has. */

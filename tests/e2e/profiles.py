@@ -7,7 +7,9 @@ The denominator decides what a share means, so it is said in the test:
   while_running(script)  For each thread, the samples between the first and the last one that shows
                          a Python function of the script. This leaves out the start and the end of
                          the interpreter, and nothing else: a stack that was cut off or has no
-                         names in between counts as a miss.
+                         names in between counts as a miss. Were all stacks cut off from some
+                         moment on, the last one would be early: so a part of all samples of the
+                         processes has to be inside (at_least).
   of(command)            All samples of the processes with that name, from the first to the last.
 """
 import re
@@ -15,6 +17,9 @@ from typing import NamedTuple, Optional, Tuple
 
 # Below this a share says little: one sample is more than half a percent.
 FEWEST_SAMPLES = 200
+
+# A script that runs for a second is this much of its process at least, on the slowest interpreter.
+SMALLEST_WINDOW = 0.75
 
 PYTHON_NAME = re.compile(r"py::(?P<function>[^:]*):(?P<file>.*)$")
 
@@ -77,7 +82,7 @@ class Profile:
         return Profile([sample for sample in self.samples if sample.command == command],
                        f"the samples of {command}")
 
-    def while_running(self, script):
+    def while_running(self, script, at_least=SMALLEST_WINDOW):
         first, last = {}, {}  # by thread
         for sample in self.samples:
             if sample.shows(script):
@@ -85,6 +90,10 @@ class Profile:
                 last[sample.tid] = sample.time
         inside = [sample for sample in self.samples if sample.tid in first
                   and first[sample.tid] <= sample.time <= last[sample.tid]]
+        pids = {sample.pid for sample in inside}
+        everything = sum(sample.pid in pids for sample in self.samples)
+        assert len(inside) >= at_least * everything, \
+            f"{script.name} is seen in {len(inside)} of {everything} samples only"
         return Profile(inside, f"the samples while {script.name} runs")
 
     def share_of(self, matches):

@@ -75,13 +75,39 @@ static void every_function_is_a_symbol_with_its_bytes(void **state)
     assert_int_equal(elf_symbols_next(&symbols, &symbol), 0);
 }
 
+static uint64_t room_behind(void *context, uint64_t after_avma, uint64_t bytes)
+{
+    *(uint64_t *)context = bytes;
+    return after_avma + 0x100000;
+}
+
 static void addresses_keep_their_place_in_the_page(void **state)
 {
     (void)state;
     struct elf_image_source source = source_of_three();
     make(&source);
     assert_int_equal(image.base_avma % ELF_IMAGE_PAGE, 0);
-    assert_int_equal(functions[0].avma - image.base_avma, ELF_IMAGE_CODE_FILEOFF + 0x230);
+    assert_int_equal(functions[0].avma - image.base_avma, ELF_IMAGE_PAGE + 0x230);
+}
+
+static void what_is_loaded_is_hardly_more_than_the_code(void **state)
+{
+    (void)state;
+    uint64_t asked;
+    for (int low = 0; low < 2; low++) {
+        struct elf_image_source source = source_of_three();
+        source.find_room = room_behind;
+        source.context = &asked;
+        if (low)
+            functions[0].avma -= 0x230; /* the start of a page: the headers need another one */
+        struct elf_file elf = make(&source);
+        Elf64_Phdr load;
+        memcpy(&load, image.data + elf.header.e_phoff, sizeof load);
+        assert_int_equal(load.p_type, PT_LOAD);
+        assert_int_equal(image.base_avma, 0x7f0000001000 - (low ? ELF_IMAGE_PAGE : 0));
+        assert_int_equal(image.base_avma + load.p_vaddr + load.p_memsz,
+                         functions[2].avma + sizeof SAMPLE_CODE);
+    }
 }
 
 static void unwinding_entries_are_sorted_and_lead_to_the_code(void **state)
@@ -106,6 +132,33 @@ static void unwinding_entries_are_sorted_and_lead_to_the_code(void **state)
     }
 }
 
+static void a_function_may_have_several_entries(void **state)
+{
+    (void)state;
+    /* A CIE, and two FDEs of 16 bytes each; the data stands 32 bytes behind the code's start. */
+    static const uint8_t two[] = {
+        17, 0,  0,  0, 0, 0,  0,  0, 1, 'z',  'R',  0,    1,    0x78, 16, 1, 0x1b, 0x0c, 7,
+        8,  0,  14, 0, 0, 0,  25, 0, 0, 0,    0xc3, 0xff, 0xff, 0xff, 16, 0, 0,    0,    0,
+        0,  14, 0,  0, 0, 43, 0,  0, 0, 0xc1, 0xff, 0xff, 0xff, 16,   0,  0, 0,    0,    0};
+    struct elf_image_source source = source_of_three();
+    codes[1].unwinding = (struct jitdump_unwinding_info){.data = two, .size = sizeof two};
+    struct elf_file elf = make(&source);
+    Elf64_Shdr header;
+    assert_int_equal(image.without_frames, 2);
+    assert_true(has_section(&elf, ".eh_frame_hdr", &header));
+    uint64_t start = functions[1].avma - image.base_avma;
+    const uint64_t expected[] = {functions[0].avma - image.base_avma, start, start + 16,
+                                 functions[2].avma - image.base_avma};
+    uint32_t count;
+    memcpy(&count, image.data + header.sh_offset + 8, sizeof count);
+    assert_int_equal(count, COUNT(expected));
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        int32_t distance;
+        memcpy(&distance, image.data + header.sh_offset + 12 + 8 * i, sizeof distance);
+        assert_int_equal(header.sh_offset + distance, expected[i]);
+    }
+}
+
 static void functions_without_unwinding_data_share_a_frame_pointer_rule(void **state)
 {
     (void)state;
@@ -125,12 +178,6 @@ static void damaged_unwinding_data_counts_as_none(void **state)
     codes[1].unwinding = (struct jitdump_unwinding_info){.data = damaged, .size = sizeof damaged};
     make(&source);
     assert_int_equal(image.without_frames, 3);
-}
-
-static uint64_t room_behind(void *context, uint64_t after_avma, uint64_t bytes)
-{
-    *(uint64_t *)context = bytes;
-    return after_avma + 0x100000;
 }
 
 static void unwinding_data_has_a_copy_where_there_is_room(void **state)
@@ -218,7 +265,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_function_is_a_symbol_with_its_bytes),
         cmocka_unit_test(addresses_keep_their_place_in_the_page),
+        cmocka_unit_test(what_is_loaded_is_hardly_more_than_the_code),
         cmocka_unit_test(unwinding_entries_are_sorted_and_lead_to_the_code),
+        cmocka_unit_test(a_function_may_have_several_entries),
         cmocka_unit_test(functions_without_unwinding_data_share_a_frame_pointer_rule),
         cmocka_unit_test(damaged_unwinding_data_counts_as_none),
         cmocka_unit_test(unwinding_data_has_a_copy_where_there_is_room),

@@ -186,6 +186,24 @@ static void shortage_while_a_pipe_is_read_is_reported(void **state)
     unlink(path);
 }
 
+static void in_public_places_only_regular_files_are_read(void **state)
+{
+    (void)state;
+    struct file file;
+    write_pattern(100);
+    assert_int_equal(file_read_regular(path, &file), 0);
+    assert_pattern(&file, 100);
+    file_done(&file);
+    unlink(path);
+    assert_int_equal(file_read_regular(path, &file), -ENOENT);
+    assert_int_equal(file_read_regular(folder, &file), -ENOENT);
+    assert_int_equal(file_read_regular("/dev/zero", &file), -ENOENT);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(file_read_regular(path, &file), -ENOENT);
+    assert_null(file.data);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +218,7 @@ int main(void)
         cmocka_unit_test(no_descriptor_stays_open),
         cmocka_unit_test(shortage_of_memory_is_reported),
         cmocka_unit_test(shortage_while_a_pipe_is_read_is_reported),
+        cmocka_unit_test(in_public_places_only_regular_files_are_read),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -40,16 +40,19 @@ static void neighbours_share_image_and_mapping(void **state)
     assert_int_equal(images.mappings.items[0].timestamp, 100);
 }
 
-static void a_gap_ends_a_mapping_and_a_large_one_the_image(void **state)
+static void a_gap_ends_a_mapping_and_a_whole_page_the_image(void **state)
 {
     (void)state;
     sample_begin(&sample);
     sample_add_load(&sample, 0x10000, 1, "one");
-    sample_add_load(&sample, 0x14000, 2, "two");
-    sample_add_load(&sample, 0x7f0000000000, 3, "three");
+    sample_add_load(&sample, 0x10800, 2, "two");
+    sample_add_load(&sample, 0x11ffe, 3, "in the next page");
+    sample_add_load(&sample, 0x13000, 4, "in the one behind that");
+    sample_add_load(&sample, 0x15000, 5, "with a page between");
     divide(false);
     assert_int_equal(images.images.count, 2);
-    assert_int_equal(images.mappings.count, 3);
+    assert_int_equal(images.images.items[0].function_count, 4);
+    assert_int_equal(images.mappings.count, 5);
 }
 
 static void memory_that_is_used_again_is_another_generation(void **state)
@@ -62,7 +65,7 @@ static void memory_that_is_used_again_is_another_generation(void **state)
     sample_add_load(&sample, 0x20000, 4, "elsewhere");
     divide(false);
     assert_int_equal(images.generations, 3);
-    assert_int_equal(images.images.count, 3);
+    assert_int_equal(images.images.count, 4);
     assert_int_equal(images.mappings.items[2].generation, 1);
     assert_int_equal(images.mappings.items[2].start_avma, 0x10010);
     assert_int_equal(images.mappings.items[2].timestamp, 200);
@@ -140,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_share_image_and_mapping),
-        cmocka_unit_test(a_gap_ends_a_mapping_and_a_large_one_the_image),
+        cmocka_unit_test(a_gap_ends_a_mapping_and_a_whole_page_the_image),
         cmocka_unit_test(memory_that_is_used_again_is_another_generation),
         cmocka_unit_test(what_is_said_twice_counts_once),
         cmocka_unit_test(moved_code_is_in_both_places),

@@ -220,6 +220,24 @@ static void a_kernel_thread_has_neither_registers_nor_stack(void **state)
     close_only();
 }
 
+static void every_part_of_a_trailer_is_in_its_place(void **state)
+{
+    (void)state;
+    struct perfdata_event event = sample_event(0);
+    event.attr.sample_type |= PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+    struct perfdata_record record = {
+        .type = PERF_RECORD_COMM, .time_ns = 12, .cpu = 3, .comm = {.name = "x", .name_length = 1}};
+    assert_int_equal(write_and_read(&event, record).cpu, 3);
+    close_only();
+    record = sample_at(12);
+    record.cpu = 3;
+    struct perfdata_record read = write_and_read(&event, record);
+    assert_int_equal(read.cpu, 3);
+    assert_int_equal(read.sample.period, 7);
+    assert_int_equal(read.sample.callchain_length, COUNT(SAMPLE_CHAIN));
+    close_only();
+}
+
 static void a_mapping_has_its_build_id(void **state)
 {
     (void)state;
@@ -436,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_sample_has_its_chain),
         cmocka_unit_test(a_sample_has_its_registers_and_stack),
         cmocka_unit_test(a_kernel_thread_has_neither_registers_nor_stack),
+        cmocka_unit_test(every_part_of_a_trailer_is_in_its_place),
         cmocka_unit_test(a_mapping_has_its_build_id),
         cmocka_unit_test(a_mapping_without_build_id_has_its_inode),
         cmocka_unit_test(a_mapping_without_end_ends_with_the_address_space),
