@@ -29,9 +29,21 @@ static bool done;
 static const char *obstacle; /* why this Python is not supported */
 static int (*is_initialized)(void);
 
+/* Tells the package, if it is installed, that the line has been written: see
+ * python/pitviper/_unavailable.py. */
+static void note_in_sys(void)
+{
+    int (*set)(const char *, struct py_object *);
+    *(void **)&set = dlsym(RTLD_DEFAULT, "PySys_SetObject");
+    struct py_object *none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+    if (set && none)
+        set("_pitviper_said", none);
+}
+
 /* Standard error is the program's, but it asked for us and would wonder. */
 static void say_obstacle(void)
 {
+    note_in_sys();
     char line[256];
     int length =
         snprintf(line, sizeof line, "pitviper: perf trampoline not available: %s\n", obstacle);
