@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from .cli import pitviper
 from .environments import with_wheel
 from .interpreters import every_python
 from .name_files import read_jitdump, read_perf_map
+from .private_tmp import propagation
 from .programs import Files, run, take_files, with_support
 
 every_backend = pytest.mark.parametrize("backend", ["perf", "perf_jit"])
@@ -245,12 +245,6 @@ cat /tmp/perf-*.map 2>/dev/null
 exit $status
 """
 FILL = "dd if=/dev/zero of=/tmp/filling bs=4096 2>/dev/null"
-
-
-def propagation():
-    """Mounts must not leak out. In a chroot that is no mount itself this cannot be asked for; where
-    nothing is shared it need not be."""
-    return "private" if " shared:" in Path("/proc/self/mountinfo").read_text() else "unchanged"
 
 
 def run_with_tmp(options, prepare, *command):
