@@ -122,7 +122,8 @@ static int append(struct symbol_file *file, const struct writer *data)
 {
     if (!writer_fits(data))
         return -EMSGSIZE;
-    if (file->bytes + data->length > file->most_bytes)
+    struct rlimit limit; /* the program may change it at any time; beyond it there is a signal */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && file->bytes + data->length > limit.rlim_cur)
         return -EFBIG;
     ssize_t written = write(file->fd, data->data, data->length);
     if (written == (ssize_t)data->length) {
@@ -161,12 +162,8 @@ void symbol_file_path(enum symbol_kind kind, pid_t pid, char ret_path[SYMBOL_FIL
 
 int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
 {
-    *file = (struct symbol_file){.kind = kind, .pid = getpid(), .most_bytes = UINT64_MAX};
+    *file = (struct symbol_file){.kind = kind, .pid = getpid()};
     symbol_file_path(kind, file->pid, file->path);
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        file->most_bytes = limit.rlim_cur;
-
     int fd = keep ? open_existing(file->path, kind) : -ENOENT;
     bool is_new = fd < 0;
     if (is_new)

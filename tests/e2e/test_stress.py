@@ -215,6 +215,12 @@ def test_subinterpreters(python, sides):
     assert {"in_main", "in_subinterpreter"} <= set(names)
 
 
+@every_python()
+def test_interpreters_with_a_gil_each(python, sides):
+    names = sides.same(python, "own_gils").names()
+    assert {f"known_{number}" for number in range(4)} <= set(names)
+
+
 # --- recursion -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("kind", PURE_RECURSION)
@@ -257,9 +263,11 @@ def test_a_thread_with_a_small_stack_ends_in_an_exception(python, kilobytes, lim
 
 # --- neighbours ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("order", ["before", "after", "after_chained"])
 @every_python()
 def test_another_hook_is_kept(python, order, sides, forward_hook):
     ours = sides.same(python, "other_hooks", order, forward_hook)
     assert "False" not in ours.out
     assert "called_while_both_are_there" in ours.names()
+    if order == "after_chained":
+        assert "through_the_other" in ours.names()
