@@ -278,6 +278,20 @@ def test_a_tmp_that_takes_nothing_is_said_once(python, backend, options, prepare
 
 @every_backend
 @every_python()
+def test_a_tmp_without_execution_has_no_room_for_a_dump(python, backend):
+    """perf finds a dump by an executable mapping of it. A map needs none."""
+    ended, files = run_with_tmp("noexec", "", *with_support(python, "-c", PROGRAM,
+                                                            jit=backend == "perf_jit"))
+    assert (ended.status, ended.out) == (3, "ran\n")
+    if backend == "perf":
+        assert ended.err == "" and "function_299" in files.functions
+    else:
+        assert ended.err.startswith("pitviper: ") and ended.err.count("\n") == 1
+        assert "/tmp/jit-" in ended.err and os.strerror(errno.EPERM) in ended.err
+
+
+@every_backend
+@every_python()
 def test_a_tmp_that_fills_up_does_not_disturb_the_program(python, backend, assert_whole):
     ended, files = run_with_tmp("size=8k", "", *with_support(python, "-c", PROGRAM,
                                                              jit=backend == "perf_jit"))
