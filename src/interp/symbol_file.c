@@ -9,7 +9,8 @@
  * with a newline first; a dump is not written to any more, since nothing behind half a record could
  * be read.
  * - A disk that is full already is noticed when the file is opened, by asking for room; one that
- *   becomes full later costs names, which are counted.
+ *   becomes full later costs names, which are counted. So does a limit on file sizes, as it was
+ *   when the file was opened. One that comes later is met by the write: Python ignores the signal.
  * - The file is always new: what lies there under its name, a link perhaps, is removed, and
  *   O_EXCL | O_NOFOLLOW makes sure of it. Mode 0600: names and paths are nobody else's business.
  * - Before each write we make sure that the descriptor is still ours. Programs that become daemons
@@ -122,8 +123,7 @@ static int append(struct symbol_file *file, const struct writer *data)
 {
     if (!writer_fits(data))
         return -EMSGSIZE;
-    struct rlimit limit; /* the program may change it at any time; beyond it there is a signal */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && file->bytes + data->length > limit.rlim_cur)
+    if (file->bytes + data->length > file->most_bytes)
         return -EFBIG;
     ssize_t written = write(file->fd, data->data, data->length);
     if (written == (ssize_t)data->length) {
@@ -162,8 +162,12 @@ void symbol_file_path(enum symbol_kind kind, pid_t pid, char ret_path[SYMBOL_FIL
 
 int symbol_file_open(struct symbol_file *file, enum symbol_kind kind, bool keep)
 {
-    *file = (struct symbol_file){.kind = kind, .pid = getpid()};
+    *file = (struct symbol_file){.kind = kind, .pid = getpid(), .most_bytes = UINT64_MAX};
     symbol_file_path(kind, file->pid, file->path);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        file->most_bytes = limit.rlim_cur;
+
     int fd = keep ? open_existing(file->path, kind) : -ENOENT;
     bool is_new = fd < 0;
     if (is_new)

@@ -34,13 +34,14 @@ struct symbol_file {
     pid_t pid; /* of the process that the file is for */
     dev_t device;
     ino_t inode;
-    int flags;        /* of the descriptor: a combination that hardly anybody else uses */
-    uint64_t bytes;   /* written so far */
-    void *marker;     /* a page of the dump, mapped for perf to see; or NULL */
-    bool torn;        /* ends in half a record that could not be taken back */
-    uint64_t written; /* symbols */
-    uint64_t lost;    /* symbols that could not be written */
-    int last_error;   /* errno of the last loss */
+    int flags;           /* of the descriptor: a combination that hardly anybody else uses */
+    uint64_t bytes;      /* written so far */
+    uint64_t most_bytes; /* the limit on file sizes; beyond it the kernel sends a signal */
+    void *marker;        /* a page of the dump, mapped for perf to see; or NULL */
+    bool torn;           /* ends in half a record that could not be taken back */
+    uint64_t written;    /* symbols */
+    uint64_t lost;       /* symbols that could not be written */
+    int last_error;      /* errno of the last loss */
     char path[SYMBOL_FILE_PATH_BYTES];
 };
 
