@@ -1,5 +1,6 @@
 """The functions of the package in an interpreter that the shared object does not support."""
 
+import os
 import sys
 
 _reason = "this interpreter is not supported"
@@ -50,5 +51,28 @@ def _install_sys_functions():
             setattr(sys, function.__name__, function)
 
 
+def _is_set(name):
+    digits = os.environ.get(name, "").lstrip(" +-")
+    return not sys.flags.ignore_environment and digits.isdigit() and int(digits) != 0
+
+
+def _is_wanted():
+    """Whether anything asks for trampolines, by the rules of src/interp/startup.c."""
+    if "pitviper" in sys._xoptions or os.environ.get("PITVIPER", "0") not in ("", "0"):
+        return True
+    ours = {"perf_jit": "PYTHON_PERF_JIT_SUPPORT"} if sys.version_info < (3, 13) else {}
+    if sys.version_info < (3, 12):
+        ours["perf"] = "PYTHONPERFSUPPORT"
+    return any(option in sys._xoptions or _is_set(name) for option, name in ours.items())
+
+
 def _startup():
-    print(f"pitviper: perf trampoline not available: {_reason}", file=sys.stderr)
+    """Says why there is nothing: once, though `site` goes through start-up hooks twice in virtual
+    environments and `pitviper run` may have said it; and past sys.stderr, which may be None."""
+    if hasattr(sys, "_pitviper_said") or not _is_wanted():
+        return
+    sys._pitviper_said = None
+    try:
+        os.write(2, f"pitviper: perf trampoline not available: {_reason}\n".encode(errors="replace"))
+    except OSError:
+        pass  # nobody is left to tell

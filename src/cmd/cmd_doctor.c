@@ -60,17 +60,28 @@ static void recommend(struct doctor *doctor, const char *format, ...)
     va_end(arguments);
 }
 
+static bool is_cpython(const struct doctor_python *python)
+{
+    return strcmp(python->implementation, "cpython") == 0;
+}
+
+/* Whether there is a JIT mode for it, ours or its own. */
+static bool has_jit_mode(const struct doctor_python *python)
+{
+    return !doctor_unsupported(python) || (python->has_trampoline && python->minor >= 13);
+}
+
 static void check_interpreter(struct doctor *doctor)
 {
     const struct doctor_python *python = &doctor->python;
     say(doctor, "interpreter", LEVEL_OK, "%s %s%s%s, %s, %s",
-        strcmp(python->implementation, "cpython") == 0 ? "CPython" : python->implementation,
+        is_cpython(python) ? "CPython" : python->implementation,
         python->version, python->free_threaded ? ", free-threaded" : "",
         python->debug_build ? ", debug build" : "", python->machine, python->executable);
     if (!python->has_trampoline)
         say(doctor, "built-in", LEVEL_NOTE,
             "no trampoline support of its own (HAVE_PERF_TRAMPOLINE is not set%s)",
-            python->minor < 12 ? "; it came with 3.12" : "");
+            is_cpython(python) && python->minor < 12 ? "; it came with 3.12" : "");
     else if (python->minor == 12)
         say(doctor, "built-in", LEVEL_OK,
             "-X perf (HAVE_PERF_TRAMPOLINE); no JIT mode before 3.13");
@@ -96,9 +107,10 @@ static void check_frame_pointers(struct doctor *doctor)
             python->flag_in_build ? "" : " (though the flags of the build do not say so)");
     else
         say(doctor, "frames", LEVEL_NOTE,
-            "keeps no frame pointers%s: perf record -g can't follow the stack; use --call-graph "
-            "dwarf with the JIT mode, or samply",
-            python->flag_in_build ? " (though the flags of the build say so)" : "");
+            "keeps no frame pointers%s: perf record -g can't follow the stack%s%s",
+            python->flag_in_build ? " (though the flags of the build say so)" : "",
+            has_jit_mode(python) ? "; use --call-graph dwarf with the JIT mode" : "",
+            doctor_unsupported(python) ? "" : ", or samply");
 }
 
 static void check_perf(struct doctor *doctor)
@@ -168,7 +180,7 @@ static void recommend_commands(struct doctor *doctor)
     const struct doctor_python *python = &doctor->python;
     bool ours = !doctor_unsupported(python);
     bool fp = python->frame_pointers;
-    if (!ours && (!python->has_trampoline || (!fp && python->minor < 13)))
+    if (!has_jit_mode(python) && !(fp && python->has_trampoline))
         return;
     char run[128];
     if (ours)

@@ -5,7 +5,9 @@
  *
  * Others may put theirs over ours while we are on. Then ours cannot be taken out without tearing
  * theirs out as well, so it stays and hands calls through, and we remember that it is buried:
- * putting it on top again would make the two call each other for ever.
+ * putting it on top again would make the two call each other for ever. When theirs calls CPython's
+ * evaluator instead of ours, nothing reaches us any more. Who switches us on then gets an
+ * exception; a line of Python that is run for the purpose shows which of the two it is.
  *
  * CPython's own trampolines (3.12 and later) would give every function two names, and a second map
  * under the same path. They are switched off when ours are switched on, and their map is kept. */
@@ -87,16 +89,37 @@ static void watch_python_fork(void)
     py_release(watch);
 }
 
-static void install_hook(struct interpreter *interpreter)
+/* Whether Python code comes to our hook through the one that stands before it. */
+static bool is_reached(struct interpreter *interpreter)
+{
+    enum { EVALUATE = 258 /* Py_eval_input */ };
+    ptrdiff_t hot_index = interpreter->hot_index;
+    interpreter->hot_index = INTERPRETER_INDEX_COLD;
+    interpreter->reached = false;
+    struct py_object *names = py.build("{}");
+    struct py_object *result = names ? py.run("None", EVALUATE, names, names) : NULL;
+    if (!result)
+        py.err_clear();
+    py_release(result);
+    py_release(names);
+    interpreter->hot_index = hot_index;
+    return interpreter->reached;
+}
+
+/* False when it is there already but out of reach. */
+static bool install_hook(struct interpreter *interpreter)
 {
     py_evaluator *hook = hook_for(interpreter, py.minor);
     py_evaluator *current = py.get_evaluator(interpreter->handle);
     bool covered = current != py.evaluator && (interpreter->active || interpreter->buried);
-    if (current == hook || covered)
-        return;
+    if (current == hook)
+        return true;
+    if (covered)
+        return is_reached(interpreter);
     interpreter->evaluator = current;
     interpreter->buried = false;
     py.set_evaluator(interpreter->handle, hook);
+    return true;
 }
 
 /* Raises the OSError that fits; false. */
@@ -142,13 +165,18 @@ bool activation_activate(enum symbol_kind kind)
         return fail(result, kind);
     if (replaces_builtin)
         py_release(call_sys("deactivate_stack_trampoline"));
+    if (!install_hook(interpreter)) {
+        activation_deactivate();
+        py.err_set_string(*py.exc_value_error,
+                          "perf trampoline not available: another hook (PEP 523) was put in the "
+                          "place of ours and does not call it");
+        return false;
+    }
     interpreter->kind = kind;
-    registration_expire(interpreter);
-    install_hook(interpreter);
     if (!interpreter->active)
         class_calls_start();
     interpreter->active = true;
-    interpreter->hot_index = interpreter->index;
+    registration_renew(interpreter);
     return true;
 }
 

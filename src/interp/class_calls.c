@@ -85,9 +85,10 @@ static bool is_possible(void)
            py.object_type && py.type_type;
 }
 
+/* Without an argument, the place of the first one in a frame holds whatever was there before. */
 bool class_calls_concern(struct py_object *code)
 {
-    if (!is_possible())
+    if (!is_possible() || *layout_int(code, LAYOUT_3_13_CODE_ARGCOUNT) < 1)
         return false;
     ptrdiff_t length;
     const char *name = py.unicode_utf8(layout_pointer(code, LAYOUT_3_13_CODE_NAME), &length);

@@ -173,6 +173,7 @@ static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
                                            struct py_thread *thread, struct py_frame *frame,
                                            int throwflag)
 {
+    interpreter->reached = true;
     py_evaluator *evaluator = interpreter->evaluator;
     trampoline_function *target = enter_init(interpreter, frame);
     if (target && stack_is_fine(interpreter_layout, interpreter, thread))
@@ -184,6 +185,8 @@ static NEVER_INLINE struct py_object *cold(struct interpreter *interpreter,
         errno = saved_errno;
         return evaluator(thread, frame, throwflag);
     }
+    if (__atomic_load_n(&interpreter->expired, __ATOMIC_RELAXED))
+        registration_renew(interpreter);
     struct room room = find_room(interpreter, thread);
     target = NULL;
     if (!room.exhausted) {

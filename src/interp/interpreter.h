@@ -15,8 +15,8 @@
 #define INTERPRETER_INDEX_COLD PTRDIFF_MAX
 
 struct interpreter {
-    /* Read by every Python call; written with the GIL held, or by the only thread after a fork. */
-    ptrdiff_t hot_index;     /* `index`, or INTERPRETER_INDEX_COLD */
+    /* Read by every Python call; written with the GIL held. */
+    ptrdiff_t hot_index;     /* `index`, or INTERPRETER_INDEX_COLD; that may be set by anybody */
     py_evaluator *evaluator; /* what trampolines call: the default one, or the hook before ours */
     /* Up to 3.13: the thread that called last, and what it may use of its C stack. */
     struct py_thread *stack_thread;
@@ -29,7 +29,9 @@ struct interpreter {
     struct py_interpreter *handle; /* NULL: unused, or the interpreter is gone */
     ptrdiff_t index;               /* of our value in co_extra */
     bool active;
-    bool buried; /* another hook was put over ours, and we left it there */
+    bool buried;  /* another hook was put over ours, and we left it there */
+    bool reached; /* a call has taken the cold path since this was cleared */
+    bool expired; /* set by anybody: a file has changed; see registration_renew */
     enum symbol_kind kind;
     struct code_arena arena; /* under the lock of registration.c */
     struct interpreter *next;

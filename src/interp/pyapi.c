@@ -66,6 +66,7 @@ static const struct symbol SYMBOLS[] = {
     SYMBOL(get_attribute, "PyObject_GetAttrString"),
     SYMBOL(call, "PyObject_CallObject"),
     SYMBOL(call_with, "PyObject_Call"),
+    SYMBOL(run, "PyRun_String"),
     SYMBOL(str, "PyObject_Str"),
     SYMBOL(build, "Py_BuildValue"),
     SYMBOL(tuple_get, "PyTuple_GetItem"),

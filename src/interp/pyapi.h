@@ -70,6 +70,8 @@ struct pyapi {
     struct py_object *(*call)(struct py_object *callable, struct py_object *arguments);
     struct py_object *(*call_with)(struct py_object *callable, struct py_object *arguments,
                                    struct py_object *keywords);
+    struct py_object *(*run)(const char *source, int start, struct py_object *globals,
+                             struct py_object *locals);
     struct py_object *(*str)(struct py_object *);
     struct py_object *(*build)(const char *format, ...);
     struct py_object *(*tuple_get)(struct py_object *, ptrdiff_t);   /* borrowed */

@@ -9,6 +9,10 @@
  * file to the other are handled: all values are marked, and functions are named again as they are
  * called.
  *
+ * Only the one who holds an interpreter's GIL may touch its code objects, and since 3.12 there may
+ * be one for each. So a change that concerns all of them is only noted: `expired` is set, and every
+ * call takes the cold path, where each interpreter marks what is its own.
+ *
  * Functions that interp/class_calls.c is concerned with always take the cold path; a second bit
  * says that they are named.
  *
@@ -53,6 +57,12 @@ void registration_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Other threads read it at any time, without a lock. */
+static void set_hot_index(struct interpreter *interpreter, ptrdiff_t index)
+{
+    __atomic_store_n(&interpreter->hot_index, index, __ATOMIC_RELAXED);
+}
+
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
@@ -68,7 +78,7 @@ static void in_child(void)
     pthread_mutex_init(&lock, NULL);
     after_fork = true;
     for (struct interpreter *each = &interpreter_first; each; each = each->next)
-        each->hot_index = INTERPRETER_INDEX_COLD;
+        set_hot_index(each, INTERPRETER_INDEX_COLD);
 }
 
 static code_arena_owner named_bit(enum symbol_kind kind)
@@ -91,10 +101,12 @@ static void expire(struct interpreter *interpreter)
     code_arena_each(&interpreter->arena, mark_if_unnamed, interpreter);
 }
 
-void registration_expire(struct interpreter *interpreter)
+void registration_renew(struct interpreter *interpreter)
 {
     registration_lock();
     expire(interpreter);
+    interpreter->expired = false;
+    set_hot_index(interpreter, interpreter->index);
     registration_unlock();
 }
 
@@ -109,7 +121,8 @@ static void expire_all(code_arena_owner bits)
 {
     for (struct interpreter *each = &interpreter_first; each; each = each->next) {
         code_arena_each(&each->arena, clear_bits, &bits);
-        expire(each);
+        __atomic_store_n(&each->expired, true, __ATOMIC_RELAXED);
+        set_hot_index(each, INTERPRETER_INDEX_COLD);
     }
 }
 
@@ -259,10 +272,8 @@ void registration_after_fork(struct py_thread *thread)
         symbol_file_close(&files[kind]);
     expire_all(CODE_ARENA_NAMED);
     for (struct interpreter *each = &interpreter_first; each; each = each->next) {
-        if (!each->active)
-            continue;
-        wanted[each->kind] = true;
-        each->hot_index = each->index;
+        if (each->active)
+            wanted[each->kind] = true;
     }
     for (int kind = 0; kind < SYMBOL_KINDS; kind++) {
         if (wanted[kind])
@@ -272,8 +283,10 @@ void registration_after_fork(struct py_thread *thread)
 
     struct interpreter *mine =
         interpreter_find(layout_pointer(thread, interpreter_layout->thread_interpreter));
-    if (mine && mine->active)
+    if (mine && mine->active) {
+        registration_renew(mine);
         name_running(mine, thread);
+    }
 }
 
 void registration_forget(struct interpreter *interpreter)

@@ -20,9 +20,9 @@ int registration_ready(struct interpreter *interpreter);
  * 0 or negative errno. Needs the GIL. */
 int registration_open(enum symbol_kind kind, bool keep);
 
-/* Functions whose name is not in the file of the interpreter's kind take the cold path next time.
- */
-void registration_expire(struct interpreter *interpreter);
+/* Functions whose name is not in the file of the interpreter's kind take the cold path next time,
+ * all others the hot one. Needs the GIL of that interpreter. */
+void registration_renew(struct interpreter *interpreter);
 
 /* The trampoline of a code object, its name written to the file of the interpreter's kind. NULL
  * when there is no memory for one. Needs the GIL; leaves exceptions as they are. */

@@ -9,7 +9,8 @@
  * with a newline first; a dump is not written to any more, since nothing behind half a record could
  * be read.
  * - A disk that is full already is noticed when the file is opened, by asking for room; one that
- *   becomes full later costs names, which are counted.
+ *   becomes full later costs names, which are counted. So does a limit on file sizes, as it was
+ *   when the file was opened. One that comes later is met by the write: Python ignores the signal.
  * - The file is always new: what lies there under its name, a link perhaps, is removed, and
  *   O_EXCL | O_NOFOLLOW makes sure of it. Mode 0600: names and paths are nobody else's business.
  * - Before each write we make sure that the descriptor is still ours. Programs that become daemons

@@ -1,10 +1,12 @@
 """What the end-to-end tests ask for: real peers, or a skip that says why there are none."""
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from ..builds import BUILD, CHECKOUT
 from . import perf as perf_module, samply as samply_module
 
 
@@ -45,3 +47,24 @@ def samply(recordings, permitted_for_samply):
     samply = samply_module.Samply(recordings)
     yield samply
     samply.close()
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Compiles a program or shared object of one C file: compiled(SOURCE, *OPTIONS) is its path. In
+    the build folder, not under /tmp, which may be another one for the programs that use it."""
+    with tempfile.TemporaryDirectory(prefix="compiled-", dir=BUILD) as folder:
+        def compile_one(source, *options):
+            path = Path(folder) / f"{len(os.listdir(folder))}-{source.stem}"
+            try:
+                subprocess.run(["cc", "-O2", "-o", path, source, *options], check=True)
+            except FileNotFoundError:
+                pytest.skip("there is no C compiler")
+            return path
+        yield compile_one
+
+
+@pytest.fixture(scope="session")
+def forward_hook(compiled):
+    """The shared object of a hook that only forwards."""
+    return compiled(CHECKOUT / "bench" / "forward_hook.c", "-shared", "-fPIC")

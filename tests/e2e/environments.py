@@ -75,7 +75,7 @@ def new_environment(python, name, *options):
 
 
 def site_packages(environment):
-    [folder] = environment.folder.glob("lib/python3*/site-packages")
+    [folder] = environment.folder.glob("lib/py*3*/site-packages")
     return folder
 
 

@@ -2,13 +2,16 @@
 
 They are looked for in /usr/bin, on the PATH and among pyenv's versions. What is found is asked who
 it really is: links, virtual environments and pyenv's shims all lead to an interpreter that may have
-been seen already. PyPy and the like answer too and are left out.
+been seen already.
 
     @every_python(at_least=(3, 12))
     def test_something(python): ...
 
 gives one test per interpreter, with its version as the id. An interpreter in a command line is its
 path: perf.record(python, "-X", "perf", SCRIPT).
+
+PyPy, free-threaded builds and debug builds are not supported. They are left out there, and have a
+mark of their own, @every_refused(): each of them, and a skip for each kind that is not there.
 """
 import functools
 import glob
@@ -21,7 +24,8 @@ from typing import NamedTuple, Tuple
 import pytest
 
 OLDEST = (3, 9)
-PROGRAM_NAME = re.compile(r"python3(\.\d+t?)?$")
+PROGRAM_NAME = re.compile(r"(python3(\.\d+)?(t|d|td|-dbg|-nogil)?|pypy3)$")
+REFUSED = ["PyPy", "free-threaded CPython", "debug build of CPython"]
 
 # -I and -S: nothing that is installed into it changes the answer.
 QUESTION = """
@@ -42,6 +46,7 @@ print(json.dumps({
 class Python(NamedTuple):
     version: Tuple[int, int, int]
     executable: str
+    implementation: str   # cpython, pypy
     frame_pointers: bool  # the interpreter keeps them
     perf_support: bool    # it has -X perf
     free_threaded: bool
@@ -52,8 +57,15 @@ class Python(NamedTuple):
 
     @property
     def label(self):
+        before = "" if self.implementation == "cpython" else self.implementation
         flags = ("t" if self.free_threaded else "") + ("d" if self.debug else "")
-        return ".".join(map(str, self.version)) + flags
+        return before + ".".join(map(str, self.version)) + flags
+
+    @property
+    def refused_as(self):
+        """Which of REFUSED it is, or None."""
+        facts = [self.implementation != "cpython", self.free_threaded, self.debug]
+        return REFUSED[facts.index(True)] if True in facts else None
 
     def describe(self):
         return (f"{self.label}: {self.executable}, "
@@ -69,13 +81,13 @@ def candidates():
     for folder in filter(os.path.isabs, folders):
         if os.path.basename(folder) == "shims":
             continue
-        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "python3*"))):
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "py*3*"))):
             if PROGRAM_NAME.match(os.path.basename(path)):
                 yield path
 
 
 def ask(path):
-    """The Python behind a path, or None when it is none of ours."""
+    """The Python behind a path, or None when it is too old or none at all."""
     try:
         answer = subprocess.run([path, "-I", "-S", "-c", QUESTION], stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, timeout=60, check=True).stdout
@@ -83,13 +95,11 @@ def ask(path):
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     facts["version"] = tuple(facts["version"])
-    if facts.pop("implementation") != "cpython" or facts["version"] < OLDEST:
-        return None
-    return Python(**facts)
+    return Python(**facts) if facts["version"] >= OLDEST else None
 
 
 @functools.lru_cache(maxsize=None)
-def found():
+def all_found():
     """All of them, oldest first."""
     asked, pythons = set(), set()
     for candidate in candidates():
@@ -98,6 +108,11 @@ def found():
             asked.add(path)
             pythons.add(ask(candidate))
     return sorted(pythons - {None})
+
+
+def found():
+    """Those that are supported, oldest first."""
+    return [python for python in all_found() if not python.refused_as]
 
 
 def every_python(at_least=OLDEST, frame_pointers=False):
@@ -110,6 +125,16 @@ def every_python(at_least=OLDEST, frame_pointers=False):
     nobody = pytest.param(None, id="none", marks=pytest.mark.skip(
         reason=f"there is no {wanted} on this machine"))
     return pytest.mark.parametrize("python", parameters or [nobody])
+
+
+def every_refused():
+    """Parametrizes a test with every interpreter that is not supported."""
+    chosen = [python for python in all_found() if python.refused_as]
+    missing = [kind for kind in REFUSED if kind not in {python.refused_as for python in chosen}]
+    return pytest.mark.parametrize("python", [
+        *(pytest.param(python, id=label) for python, label in zip(chosen, labels(chosen))),
+        *(pytest.param(None, id=f"no {kind}", marks=pytest.mark.skip(
+            reason=f"there is no {kind} on this machine")) for kind in missing)])
 
 
 def labels(pythons):

@@ -13,7 +13,7 @@ import pytest
 from ..builds import BUILD, CHECKOUT, built
 from .command import words
 from .interpreters import every_python
-from .test_stress import forward_hook, in_private_tmp, obstacle  # noqa: F401 (a fixture)
+from .private_tmp import in_private_tmp, obstacle
 
 TIME_LIMIT_S = 600
 MODULES = ["test_generators", "test_coroutines", "test_asyncgen", "test_sys_settrace",
@@ -64,7 +64,7 @@ def fails_under_any_hook(python, test, hook):
 
 
 @every_python()
-def test_the_results_are_the_same(python, recordings, forward_hook):  # noqa: F811
+def test_the_results_are_the_same(python, recordings, forward_hook):
     if obstacle():
         pytest.skip(obstacle())
     modules = modules_of(python)

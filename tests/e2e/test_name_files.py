@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,6 +12,7 @@ from .cli import pitviper
 from .environments import with_wheel
 from .interpreters import every_python
 from .name_files import read_jitdump, read_perf_map
+from .private_tmp import propagation
 from .programs import Files, run, take_files, with_support
 
 every_backend = pytest.mark.parametrize("backend", ["perf", "perf_jit"])
@@ -247,12 +247,6 @@ exit $status
 FILL = "dd if=/dev/zero of=/tmp/filling bs=4096 2>/dev/null"
 
 
-def propagation():
-    """Mounts must not leak out. In a chroot that is no mount itself this cannot be asked for; where
-    nothing is shared it need not be."""
-    return "private" if " shared:" in Path("/proc/self/mountinfo").read_text() else "unchanged"
-
-
 def run_with_tmp(options, prepare, *command):
     """What came of it, and the map."""
     if os.geteuid() != 0:
@@ -280,6 +274,20 @@ def test_a_tmp_that_takes_nothing_is_said_once(python, backend, options, prepare
     assert (ended.status, ended.out) == (3, "ran\n")
     assert ended.err.startswith("pitviper: ") and ended.err.count("\n") == 1
     assert "/tmp/" in ended.err and reason in ended.err
+
+
+@every_backend
+@every_python()
+def test_a_tmp_without_execution_has_no_room_for_a_dump(python, backend):
+    """perf finds a dump by an executable mapping of it. A map needs none."""
+    ended, files = run_with_tmp("noexec", "", *with_support(python, "-c", PROGRAM,
+                                                            jit=backend == "perf_jit"))
+    assert (ended.status, ended.out) == (3, "ran\n")
+    if backend == "perf":
+        assert ended.err == "" and "function_299" in files.functions
+    else:
+        assert ended.err.startswith("pitviper: ") and ended.err.count("\n") == 1
+        assert "/tmp/jit-" in ended.err and os.strerror(errno.EPERM) in ended.err
 
 
 @every_backend

@@ -5,7 +5,6 @@ Both sides run at the same time, each in a mount namespace with a /tmp of its ow
 all processes that a program starts are found there, and nothing has to be cleaned up. The programs
 are in tests/targets/stress.
 """
-import functools
 import os
 import re
 import subprocess
@@ -16,9 +15,9 @@ import pytest
 
 from ..builds import BUILD, CHECKOUT, built
 from .cli import pitviper
-from .command import words
 from .interpreters import every_python
 from .name_files import jitdump_of, perf_map_of, read_jitdump, read_perf_map
+from .private_tmp import in_private_tmp, obstacle
 
 TIME_LIMIT_S = 30
 STRESS = CHECKOUT / "tests" / "targets" / "stress"
@@ -29,30 +28,6 @@ PURE_RECURSION = ["plain", "handlers", "generators"]
 RECURSION_THROUGH_C = ["map", "eval", "re", "repr", "comparison", "getattr", "getitem", "reduce"]
 RAISED_LIMIT = 10 ** 6
 SMALL_STACKS_KB = [128, 256, 1024]
-
-
-@functools.lru_cache(maxsize=None)
-def propagation():
-    """Nothing that is mounted may reach the rest of the system. Where nothing is shared already, as
-    in the sid root, there is nothing to change, and a chroot would not let us."""
-    shared = " shared:" in Path("/proc/self/mountinfo").read_text()
-    return "private" if shared else "unchanged"
-
-
-def in_private_tmp(folder, *command):
-    """The command with that folder as its /tmp; it becomes the command, with the same PID."""
-    rights = [] if os.geteuid() == 0 else ["--map-root-user"]
-    return words("unshare", *rights, "--mount", "--propagation", propagation(), "sh", "-c",
-                 'mount --bind "$0" /tmp && exec "$@"', folder, *command)
-
-
-@functools.lru_cache(maxsize=None)
-def obstacle():
-    try:
-        status = subprocess.run(in_private_tmp("/tmp", "true"), stderr=subprocess.DEVNULL).returncode
-    except FileNotFoundError:
-        return "there is no unshare program for a private /tmp"
-    return "this system does not allow a private /tmp (mount namespaces)" if status else None
 
 
 class Ended(NamedTuple):
@@ -132,22 +107,6 @@ def sides(recordings):
     if obstacle():
         pytest.skip(obstacle())
     return Sides(recordings)
-
-
-@pytest.fixture(scope="session")
-def forward_hook(tmp_path_factory):
-    """The shared object of a hook that only forwards."""
-    path = tmp_path_factory.mktemp("hook") / "forward_hook.so"
-    try:
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", path,
-                        CHECKOUT / "bench" / "forward_hook.c"], check=True)
-    except FileNotFoundError:
-        pytest.skip("there is no C compiler")
-    # Not under /tmp, which is another one for the programs.
-    visible = BUILD / f"forward_hook_{os.getpid()}.so"
-    visible.write_bytes(path.read_bytes())
-    yield visible
-    visible.unlink(missing_ok=True)
 
 
 # --- on and off ----------------------------------------------------------------------------------
@@ -240,10 +199,26 @@ def test_functions_that_die(python, sides):
     assert len({entry.start for entry in entries}) == len(entries), "an address has two names"
 
 
+@pytest.mark.parametrize("part", ["kinds", "frozen", "functions_named_init",
+                                  "while_instances_are_made"])
+@every_python()
+def test_classes(python, part, sides):
+    ours = sides.same(python, "classes", part)
+    if part != "functions_named_init":
+        assert "Plain.__init__" in ours.names() or "__init__" in ours.names()
+    assert "False" not in ours.out
+
+
 @every_python()
 def test_subinterpreters(python, sides):
     names = sides.same(python, "subinterpreters").names()
     assert {"in_main", "in_subinterpreter"} <= set(names)
+
+
+@every_python()
+def test_interpreters_with_a_gil_each(python, sides):
+    names = sides.same(python, "own_gils").names()
+    assert {f"known_{number}" for number in range(4)} <= set(names)
 
 
 # --- recursion -----------------------------------------------------------------------------------
@@ -288,9 +263,11 @@ def test_a_thread_with_a_small_stack_ends_in_an_exception(python, kilobytes, lim
 
 # --- neighbours ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize("order", ["before", "after", "after_chained"])
 @every_python()
 def test_another_hook_is_kept(python, order, sides, forward_hook):
     ours = sides.same(python, "other_hooks", order, forward_hook)
     assert "False" not in ours.out
     assert "called_while_both_are_there" in ours.names()
+    if order == "after_chained":
+        assert "through_the_other" in ours.names()

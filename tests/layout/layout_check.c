@@ -72,6 +72,7 @@ static void check_class_calls(const struct layout *layout)
     check("tp_flags", LAYOUT_3_13_TYPE_FLAGS, offsetof(PyTypeObject, tp_flags));
     check("tp_alloc", LAYOUT_3_13_TYPE_ALLOC, offsetof(PyTypeObject, tp_alloc));
     check("tp_new", LAYOUT_3_13_TYPE_NEW, offsetof(PyTypeObject, tp_new));
+    check("co_argcount", LAYOUT_3_13_CODE_ARGCOUNT, offsetof(PyCodeObject, co_argcount));
     check("co_name", LAYOUT_3_13_CODE_NAME, offsetof(PyCodeObject, co_name));
 #else
     check("frame_locals", layout->frame_locals, 0);

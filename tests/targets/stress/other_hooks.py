@@ -38,16 +38,36 @@ def before():
         print(in_front() == theirs, fib(12))
 
 
+def is_refused():
+    try:
+        trampolines.activate("perf")
+    except ValueError as error:
+        return "does not call it" in str(error) and not trampolines.is_active()
+    return False
+
+
 def after():
-    """It forwards to CPython, not to us: we must not remove it, nor be called in a circle."""
+    """It forwards to CPython, not to us: we must not remove it, nor say that we are on."""
     print(called_while_both_are_there())
     other.install()
     theirs = in_front()
     for _ in range(3):
+        print(is_refused() == OURS, in_front() == theirs, fib(12))
+        trampolines.deactivate()
+        print(is_refused() == OURS, in_front() == theirs, fib(12))
+
+
+def after_chained():
+    """It forwards to us: we come and go below it, and are never called in a circle."""
+    other.install_over()
+    theirs = in_front()
+    for _ in range(3):
+        print(not is_refused(), in_front() == theirs, called_while_both_are_there())
         trampolines.deactivate()
         print(in_front() == theirs, fib(12))
-        trampolines.activate("perf")
-        print(in_front() == theirs, fib(12))
+    trampolines.activate("perf")
+    exec("def through_the_other(): return fib(5)", globals())
+    print(in_front() == theirs, through_the_other())
 
 
-{"before": before, "after": after}[sys.argv[1]]()
+{"before": before, "after": after, "after_chained": after_chained}[sys.argv[1]]()
