@@ -1,4 +1,5 @@
-/* How many stacks of a recording are unwound in a second? By our tables, or by elfutils' libdw.
+/* How many stacks of a recording are unwound in a second of CPU time? By our tables, or by
+ * elfutils' libdw.
  *
  *     bench_unwind ours|libdw perf.data       prints: set_up_ns stacks frames ns checksum
  *
@@ -22,7 +23,7 @@ enum { MOST_FRAMES = 4096, SECOND_NS = 1000000000 };
 static uint64_t now_ns(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
 }
 
@@ -35,8 +36,12 @@ struct side {
 static size_t unwind_one(struct side *side, const struct unwind_sample *sample, uint64_t *pcs)
 {
     size_t count = 0;
-    if (side->unwinder)
-        unwind(side->unwinder, sample, pcs, MOST_FRAMES, &count);
+    if (side->unwinder) {
+        static uint64_t cfas[MOST_FRAMES];
+        struct unwind_frames frames = {.pcs = pcs, .cfas = cfas, .capacity = MOST_FRAMES};
+        unwind(side->unwinder, sample, &frames);
+        count = frames.count;
+    }
 #ifdef HAVE_LIBDW
     bool is_blind;
     if (side->libdw)

@@ -7,8 +7,6 @@
  * own, which asks for the code at addresses it has not met before. */
 #include "profile/callers.h"
 
-#include <elf.h>
-
 void callers_done(struct callers *callers)
 {
     vector_done(&callers->entries);
@@ -107,23 +105,22 @@ static int unwind_user_part(struct callers *callers, const struct perfdata_sampl
 {
     struct unwinder *unwinder;
     int error = unwinder_of(callers, chain->task, &unwinder);
-    struct unwind_sample state = {.stack = sample->user_stack,
-                                  .stack_bytes = sample->user_stack_length};
+    struct unwind_sample state;
     chain->unwound_end = PROFILE_STACK_BROKEN;
     if (error < 0 || !unwinder ||
-        !unwind_cpu_from_perf(callers->elf_machine, sample->user_regs_mask, sample->user_regs,
-                              &state.cpu))
+        !unwind_sample_from_perf(callers->elf_machine, sample->user_regs_mask, sample->user_regs,
+                                 &state))
         return error;
     ((struct callers_context *)chain->task->unwind_context)->time_ns = chain->time_ns;
     if (changes_silently(chain->task))
         unwinder_forget(unwinder);
-    state.stack_avma = state.cpu.registers[callers->elf_machine == EM_X86_64 ? 7 : 31];
+    state.stack = sample->user_stack;
+    state.stack_bytes = sample->user_stack_length;
     uint64_t *room = callers->entries.items + callers->entries.count;
-    size_t count;
+    struct unwind_frames frames = {.pcs = room + 1, .capacity = callers->max_stack};
     room[0] = (uint64_t)PERF_CONTEXT_USER;
-    enum unwind_end end = unwind(unwinder, &state, room + 1, callers->max_stack, &count);
-    callers->entries.count += count + 1;
-    chain->unwound_end = end_of[end];
+    chain->unwound_end = end_of[unwind(unwinder, &state, &frames)];
+    callers->entries.count += frames.count + 1;
     return 0;
 }
 

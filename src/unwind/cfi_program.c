@@ -16,7 +16,6 @@
  * A CFA that is none of these is UNWIND_CFA_NONE; unwinding says then that it could not go on. */
 #include "unwind/cfi_program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -43,23 +42,6 @@ enum {
     OP_LIT15 = 0x3f,
 };
 
-static const struct cfi_machine X86_64 = {
-    .saved = 1u << 3 | 1u << 6 | 0xfu << 12, /* rbx, rbp, r12 to r15 */
-    .sp = 7,
-    .pc = 16,
-};
-
-static const struct cfi_machine AARCH64 = {
-    .saved = 0x7ffu << 19, /* x19 to x29 */
-    .sp = 31,
-    .pc = 0xff,
-};
-
-const struct cfi_machine *cfi_machine_of(uint16_t elf_machine)
-{
-    return elf_machine == EM_X86_64 ? &X86_64 : elf_machine == EM_AARCH64 ? &AARCH64 : NULL;
-}
-
 struct state {
     uint8_t cfa;
     uint8_t cfa_number;
@@ -68,7 +50,7 @@ struct state {
 };
 
 struct run {
-    const struct cfi_machine *machine;
+    const struct unwind_machine *machine;
     const struct cfi_function *function;
     struct cfi_sink sink;
     uint64_t svma;               /* where the state is valid from */
@@ -187,6 +169,29 @@ static void restore_column(struct run *run, uint64_t column)
         run->state.columns[column] = run->initial.columns[column];
 }
 
+/* How far below the CFA a place is; 0 when that is not what it is. */
+static uint32_t bytes_below_cfa(const struct unwind_place *place)
+{
+    return place->kind == UNWIND_AT_CFA && place->offset <= -(int32_t)sizeof(uint64_t)
+               ? (uint32_t) - (int64_t)place->offset
+               : 0;
+}
+
+/* The value of unwind_rule.plain_bytes. */
+static uint32_t plain_bytes_of(const struct unwind_rule *rule)
+{
+    uint32_t most = bytes_below_cfa(&rule->return_address);
+    if (!most || rule->cfa != UNWIND_CFA_REGISTER || rule->is_signal)
+        return 0;
+    for (unsigned i = 0; i < rule->place_count; i++) {
+        uint32_t bytes = bytes_below_cfa(&rule->places[i]);
+        if (!bytes)
+            return 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static struct unwind_rule rule_of(const struct run *run)
 {
     const struct state *state = &run->state;
@@ -208,7 +213,9 @@ static struct unwind_rule rule_of(const struct run *run)
             continue;
         rule.places[rule.place_count] = state->columns[column];
         rule.places[rule.place_count++].target = column;
+        rule.restored |= 1u << column;
     }
+    rule.plain_bytes = plain_bytes_of(&rule);
     return rule;
 }
 
@@ -380,7 +387,7 @@ static int run_instructions(struct run *run, struct cursor instructions)
     return 0;
 }
 
-int cfi_program_run(const struct cfi_machine *machine, const struct cfi_function *function,
+int cfi_program_run(const struct unwind_machine *machine, const struct cfi_function *function,
                     struct cfi_sink sink)
 {
     struct run run = {.machine = machine, .function = function, .sink = sink};

@@ -20,7 +20,16 @@
  *
  * Rules are found by a small cache, address -> rule, with one place per address: stacks of one
  * program have the same return addresses again and again. A rule says everything; what has no table
- * has the rule of frame pointers, so code without tables is no special case. */
+ * has the rule of frame pointers, so code without tables is no special case.
+ *
+ * Nearly all frames have a *plain* rule: the CFA is a register and a distance, and return address
+ * and registers are words below it. One comparison tells whether all of them are in the copy and
+ * none was popped; then they are taken without further questions, always as many as the machine
+ * has: a loop whose length changes from frame to frame would cost more than it saves. What is not
+ * so plain takes the long way, which gives the same answers.
+ *
+ * What is slow then is memory: each copy is read once, and no processor guesses the way through it.
+ * So the walk asks for the lines some frames ahead. */
 #include "unwind/unwind.h"
 
 #include "unwind/unwind_machine.h"
@@ -33,6 +42,10 @@ enum {
     CACHE_BITS = 13,
     /* No stack is larger: farther away there is no stack that was cut off, but garbage. */
     MOST_STACK_BYTES = 1 << 26,
+    /* How memory is asked for in advance, found by trying. A frame has 130 bytes on average. */
+    LINE_BYTES = 64,
+    LINES_PER_FRAME = 3,
+    AHEAD_BYTES = 1024,
 };
 
 /* An address may have a rule, or not be code at all (NULL). Address 0 is never asked for. */
@@ -43,6 +56,7 @@ struct cached {
 
 struct unwinder {
     const struct unwind_machine *machine;
+    unsigned saved_count; /* how many registers the machine's functions keep */
     struct unwind_finder finder;
     struct cached cache[1 << CACHE_BITS];
 };
@@ -51,32 +65,23 @@ struct unwinder {
 struct walk {
     struct unwinder *unwinder;
     const struct unwind_sample *sample;
+    uint64_t last_word; /* offset of the last whole word in the copy; 0 when there is none */
     struct unwind_cpu cpu;
     bool is_exact; /* pc is not a return address */
 };
 
 enum step { STEP_ON, STEP_COMPLETE, STEP_TRUNCATED, STEP_BROKEN };
 
-static const struct unwind_machine *const MACHINES[] = {&unwind_x86_64};
-
-static const struct unwind_machine *machine_of(uint16_t elf_machine)
-{
-    for (size_t i = 0; i < sizeof MACHINES / sizeof *MACHINES; i++) {
-        if (MACHINES[i]->elf_machine == elf_machine)
-            return MACHINES[i];
-    }
-    return NULL;
-}
-
 int unwinder_open(uint16_t elf_machine, struct unwind_finder finder, struct unwinder **ret_unwinder)
 {
-    const struct unwind_machine *machine = machine_of(elf_machine);
+    const struct unwind_machine *machine = unwind_machine_of(elf_machine);
     if (!machine)
         return -ENOTSUP;
     struct unwinder *unwinder = calloc(1, sizeof *unwinder);
     if (!unwinder)
         return -ENOMEM;
     unwinder->machine = machine;
+    unwinder->saved_count = (unsigned)__builtin_popcount(machine->saved);
     unwinder->finder = finder;
     *ret_unwinder = unwinder;
     return 0;
@@ -92,25 +97,27 @@ void unwinder_forget(struct unwinder *unwinder)
     memset(unwinder->cache, 0, sizeof unwinder->cache);
 }
 
-bool unwind_cpu_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
-                          struct unwind_cpu *ret_cpu)
+bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
+                             struct unwind_sample *ret_sample)
 {
-    const struct unwind_machine *machine = machine_of(elf_machine);
+    const struct unwind_machine *machine = unwind_machine_of(elf_machine);
+    struct unwind_cpu *cpu = &ret_sample->cpu;
     bool has_pc = false;
-    *ret_cpu = (struct unwind_cpu){0};
+    *ret_sample = (struct unwind_sample){0};
     if (!machine)
         return false;
     for (; mask; mask &= mask - 1, values++) {
         uint8_t number = machine->perf_registers[__builtin_ctzll(mask)];
         if (number == UNWIND_PERF_PC) {
-            ret_cpu->pc = *values;
+            cpu->pc = *values;
             has_pc = true;
         } else if (number < UNWIND_REGISTERS) {
-            ret_cpu->registers[number] = *values;
-            ret_cpu->known |= 1u << number;
+            cpu->registers[number] = *values;
+            cpu->known |= 1u << number;
         }
     }
-    return has_pc && ret_cpu->known & 1u << machine->sp;
+    ret_sample->stack_avma = cpu->registers[machine->sp];
+    return has_pc && cpu->known >> machine->sp & 1;
 }
 
 /* The kernel's side of returning from a signal handler has an address of its own: behind the system
@@ -206,11 +213,17 @@ static enum step find_value(const struct walk *walk, const struct unwind_place *
 static enum step find_return_address(const struct walk *walk, const struct unwind_rule *rule,
                                      uint64_t cfa, uint64_t *ret_pc)
 {
+    const struct unwind_machine *machine = walk->unwinder->machine;
+    enum step step = STEP_ON;
     if (rule->return_address.kind == UNWIND_UNDEFINED)
         return STEP_COMPLETE;
-    if (rule->return_address.kind == UNWIND_SAME)
+    if (rule->return_address.kind != UNWIND_SAME)
+        step = find_value(walk, &rule->return_address, cfa, ret_pc);
+    else if (is_known(&walk->cpu, machine->link))
+        *ret_pc = walk->cpu.registers[machine->link];
+    else
         return STEP_BROKEN;
-    enum step step = find_value(walk, &rule->return_address, cfa, ret_pc);
+    *ret_pc &= machine->code_mask;
     return step == STEP_ON && *ret_pc == 0 ? STEP_COMPLETE : step;
 }
 
@@ -261,12 +274,20 @@ static bool is_outermost_guess(const struct walk *walk)
     return is_known(&walk->cpu, number) && !walk->cpu.registers[number];
 }
 
-/* From the frame at walk->cpu to its caller. */
-static enum step step_out(struct walk *walk, const struct unwind_rule *rule)
+/* Whether a CFA can be one: it is up the stack. */
+static bool is_credible(const struct walk *walk, uint64_t cfa)
 {
     const struct unwind_machine *machine = walk->unwinder->machine;
-    bool is_guess = rule == &machine->frame_pointer_rule;
-    uint64_t cfa, pc = 0, sp = walk->cpu.registers[machine->sp];
+    uint64_t sp = walk->cpu.registers[machine->sp];
+    return cfa >= sp &&
+           cfa - sp >= (walk->is_exact ? machine->least_leaf_bytes : machine->least_frame_bytes);
+}
+
+/* From the frame at walk->cpu to its caller. *ret_cfa stays 0 when the frame has none. */
+static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
+{
+    bool is_guess = rule == &walk->unwinder->machine->frame_pointer_rule;
+    uint64_t cfa, pc = 0;
     if (is_guess && is_outermost_guess(walk))
         return STEP_COMPLETE;
     if (rule->return_address.kind == UNWIND_UNDEFINED)
@@ -275,11 +296,13 @@ static enum step step_out(struct walk *walk, const struct unwind_rule *rule)
     if (step != STEP_ON)
         return step;
     /* A signal may have been handled on a stack of its own, anywhere. */
-    if (!rule->is_signal && (cfa < sp || cfa - sp < machine->least_frame_bytes))
+    if (rule->is_signal ? !cfa : !is_credible(walk, cfa))
         return STEP_BROKEN;
     step = find_return_address(walk, rule, cfa, &pc);
     if (step == STEP_ON && is_guess)
         step = check_guess(walk, pc);
+    if (step != STEP_BROKEN)
+        *ret_cfa = cfa;
     if (step != STEP_ON)
         return step;
     restore_registers(walk, rule, cfa);
@@ -288,21 +311,108 @@ static enum step step_out(struct walk *walk, const struct unwind_rule *rule)
     return STEP_ON;
 }
 
-enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample, uint64_t *pcs,
-                       size_t capacity, size_t *ret_count)
+static uint64_t word_at(const uint8_t *bytes)
 {
-    struct walk walk = {
-        .unwinder = unwinder, .sample = sample, .cpu = sample->cpu, .is_exact = true};
-    size_t count = 0;
-    enum step step = STEP_ON;
-    while (step == STEP_ON && count < capacity) {
-        uint64_t own_avma = walk.cpu.pc - (walk.is_exact ? 0 : 1);
-        const struct unwind_rule *rule = find_rule(unwinder, own_avma);
-        /* The code that a signal handler returns to was not called, so it is at its very start. */
-        pcs[count++] = rule && rule->is_signal ? walk.cpu.pc : own_avma;
-        step = rule ? step_out(&walk, rule) : STEP_BROKEN;
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* Tells the processor to bring memory that will soon be needed. What lies behind the copy does no
+ * harm: this never faults. */
+static inline void ask_for_lines(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        __builtin_prefetch(bytes + i * LINE_BYTES);
+}
+
+/* Where a frame with a plain rule ends in the copy; false when the long way has to decide: a word
+ * is not in the copy or was popped, or there is no return address. */
+static inline bool find_plain_cfa(const struct walk *walk, const struct unwind_rule *rule,
+                                  uint64_t base, uint64_t sp, const uint8_t **ret_at_cfa)
+{
+    uint64_t cfa = base + (uint64_t)(int64_t)rule->cfa_offset;
+    uint64_t offset = cfa - walk->sample->stack_avma;
+    if (offset < rule->plain_bytes || offset > walk->last_word || cfa - rule->plain_bytes < sp)
+        return false;
+    *ret_at_cfa = walk->sample->stack + offset;
+    return word_at(*ret_at_cfa + rule->return_address.offset) & walk->unwinder->machine->code_mask;
+}
+
+/* Steps out of frames as long as their rules are plain, and notes them. What changes from frame to
+ * frame is kept out of the walk meanwhile, in the processor's registers.
+ *
+ * The places of a rule behind its last one name the word at the CFA and register 0, which nobody
+ * will read: calls don't keep it. */
+static void step_out_plainly(struct walk *walk, struct unwind_frames *frames)
+{
+    const struct unwind_machine *machine = walk->unwinder->machine;
+    const unsigned saved_count = walk->unwinder->saved_count, sp_number = machine->sp;
+    uint64_t *registers = walk->cpu.registers;
+    uint64_t pc = walk->cpu.pc, own_avma = pc - (walk->is_exact ? 0 : 1), sp = registers[sp_number];
+    uint32_t known = walk->cpu.known;
+    size_t first = frames->count, count = first;
+    while (count < frames->capacity) {
+        const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma);
+        const uint8_t *at_cfa;
+        if (!rule || !rule->plain_bytes || !(known >> rule->cfa_number & 1))
+            break;
+        uint64_t base = rule->cfa_number == sp_number ? sp : registers[rule->cfa_number];
+        if (!find_plain_cfa(walk, rule, base, sp, &at_cfa))
+            break;
+        ask_for_lines(at_cfa + AHEAD_BYTES, LINES_PER_FRAME);
+        for (unsigned i = 0; i < saved_count; i++)
+            registers[rule->places[i].target] = word_at(at_cfa + rule->places[i].offset);
+        sp = base + (uint64_t)(int64_t)rule->cfa_offset;
+        known = (known & machine->saved) | rule->restored | 1u << sp_number;
+        frames->pcs[count] = own_avma;
+        if (frames->cfas)
+            frames->cfas[count] = sp;
+        count++;
+        pc = word_at(at_cfa + rule->return_address.offset) & machine->code_mask;
+        own_avma = pc - 1;
     }
-    *ret_count = count;
+    frames->count = count;
+    if (count == first)
+        return;
+    registers[sp_number] = sp;
+    walk->cpu.known = known;
+    walk->cpu.pc = pc;
+    walk->is_exact = false;
+}
+
+/* One frame, whatever its rule. */
+static enum step step_out_of_any(struct walk *walk, struct unwind_frames *frames)
+{
+    uint64_t own_avma = walk->cpu.pc - (walk->is_exact ? 0 : 1), cfa = 0;
+    const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma);
+    /* The code that a signal handler returns to was not called, so it is at its very start. */
+    frames->pcs[frames->count] = rule && rule->is_signal ? walk->cpu.pc : own_avma;
+    enum step step = rule ? step_out(walk, rule, &cfa) : STEP_BROKEN;
+    if (frames->cfas)
+        frames->cfas[frames->count] = cfa;
+    frames->count++;
+    return step;
+}
+
+enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample,
+                       struct unwind_frames *frames)
+{
+    struct walk walk;
+    walk.unwinder = unwinder;
+    walk.sample = sample;
+    walk.cpu = sample->cpu;
+    walk.is_exact = true;
+    walk.last_word =
+        sample->stack_bytes < sizeof(uint64_t) ? 0 : sample->stack_bytes - sizeof(uint64_t);
+    ask_for_lines(sample->stack, AHEAD_BYTES / LINE_BYTES);
+    enum step step = STEP_ON;
+    frames->count = 0;
+    while (step == STEP_ON && frames->count < frames->capacity) {
+        step_out_plainly(&walk, frames);
+        if (frames->count < frames->capacity)
+            step = step_out_of_any(&walk, frames);
+    }
     return step == STEP_COMPLETE ? UNWIND_COMPLETE
            : step == STEP_BROKEN ? UNWIND_BROKEN
                                  : UNWIND_TRUNCATED;

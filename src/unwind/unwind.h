@@ -4,8 +4,9 @@
  *     struct unwinder *unwinder;
  *     unwinder_open(EM_X86_64, (struct unwind_finder){find_code, &process}, &unwinder);
  *     for each sample:
- *         unwind_cpu_from_perf(EM_X86_64, mask, registers, &sample.cpu);
- *         end = unwind(unwinder, &sample, pcs, count_of_pcs, &count);
+ *         unwind_sample_from_perf(EM_X86_64, mask, registers, &sample);
+ *         sample.stack = …; sample.stack_bytes = …;
+ *         end = unwind(unwinder, &sample, &frames);
  *
  * One unwinder per process (address space): it remembers which rule is valid at which address.
  * unwinder_forget() when the answers of the finder have changed: at an MMAP or exec, and for code
@@ -28,7 +29,23 @@ struct unwind_sample {
     const uint8_t *stack; /* copy of the memory from `stack_avma` on; borrowed */
     uint64_t stack_avma;  /* the stack pointer at the time of the sample */
     size_t stack_bytes;   /* how many of them are valid (perf's dyn_size) */
-    bool is_whole;        /* the copy reaches the end of the stack: nothing can be behind it */
+    /* The copy reaches the end of the stack: nothing can be behind it. perf never knows that: its
+     * copies end early at pages that were not touched yet, too. */
+    bool is_whole;
+};
+
+/* Room for the frames that are found, innermost first, and how many there are. */
+struct unwind_frames {
+    /* Each pc lies in the instruction that the frame is executing: the sampled pc itself, for
+     * callers the return address minus 1, except where a signal interrupted (exact again). As perf
+     * does it, and ready for the look-up of symbols and lines. */
+    uint64_t *pcs;
+    /* The canonical frame address of each frame, in the address space of the process: where its
+     * part of the stack ends and the caller's begins. 0 where it is not known, which can be so for
+     * the last frame only. NULL when nobody asks for them. */
+    uint64_t *cfas;
+    size_t capacity; /* of both arrays */
+    size_t count;    /* set by unwind(): 1 at least if there is room */
 };
 
 /* What the caller knows of an address. */
@@ -52,23 +69,21 @@ enum unwind_end {
 
 struct unwinder;
 
-/* 0, -ENOMEM, or -ENOTSUP for a machine that is not known (EM_X86_64 is). */
+/* 0, -ENOMEM, or -ENOTSUP for a machine that is not known (EM_X86_64 and EM_AARCH64 are). */
 int unwinder_open(uint16_t elf_machine, struct unwind_finder finder,
                   struct unwinder **ret_unwinder);
 void unwinder_close(struct unwinder *unwinder);
 
 void unwinder_forget(struct unwinder *unwinder);
 
-/* Turns perf's registers into ours: `mask` is the event's sample_regs_user, `values` one word per
- * bit of it, ascending. False when pc or stack pointer are not among them. */
-bool unwind_cpu_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
-                          struct unwind_cpu *ret_cpu);
+/* Sets registers and stack_avma of a sample, the rest of it to 0, from perf's registers: `mask` is
+ * the event's sample_regs_user, `values` one word per bit of it, ascending. False when pc or stack
+ * pointer are not among them. */
+bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
+                             struct unwind_sample *ret_sample);
 
-/* Writes the PCs of the frames, innermost first, `*ret_count` of them: 1 at least if there is room.
- * Each lies in the instruction that the frame is executing: the sampled pc itself, for callers the
- * return address minus 1, except where a signal interrupted (exact again). As perf does it, and
- * ready for the look-up of symbols and lines. Allocates nothing. */
-enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample, uint64_t *pcs,
-                       size_t capacity, size_t *ret_count);
+/* Allocates nothing, and keeps nothing of the sample. */
+enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample,
+                       struct unwind_frames *frames);
 
 #endif

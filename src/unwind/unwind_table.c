@@ -38,7 +38,7 @@ struct function {
 
 struct builder {
     struct unwind_table *table;
-    const struct cfi_machine *machine;
+    const struct unwind_machine *machine;
     struct range code[MOST_SEGMENTS]; /* executable, by svma */
     size_t code_count;
     VECTOR(struct function) functions;
@@ -309,7 +309,7 @@ int unwind_table_init(struct unwind_table *table, const struct elf_object *objec
     *table = (struct unwind_table){0};
     struct builder builder = {.table = table};
     struct cfi_section section;
-    builder.machine = cfi_machine_of(object->elf.header.e_machine);
+    builder.machine = unwind_machine_of(object->elf.header.e_machine);
     if (!builder.machine)
         return -ENOTSUP;
     find_code(&builder, &object->elf);
@@ -344,7 +344,7 @@ int unwind_table_init_jit(struct unwind_table *table, uint16_t elf_machine,
 {
     *table = (struct unwind_table){0};
     struct builder builder = {.table = table, .code = {{0, jit->code_size}}, .code_count = 1};
-    builder.machine = cfi_machine_of(elf_machine);
+    builder.machine = unwind_machine_of(elf_machine);
     if (!builder.machine)
         return -ENOTSUP;
     struct cfi_section section = {.svma = (jit->code_size + 7) & ~(uint64_t)7,

@@ -56,8 +56,12 @@ struct unwind_rule {
     uint8_t cfa_number; /* of the register */
     uint8_t is_signal;  /* 1: a signal frame; its caller was interrupted, not calling */
     uint8_t place_count;
+    uint32_t restored;    /* bit n: register n is in `places` */
+    uint32_t plain_bytes; /* not 0: the CFA is register + offset, and all words are below it, the
+                             lowest one so many bytes; see unwind.c */
     struct unwind_place return_address;
-    struct unwind_place places[UNWIND_SAVED_MOST]; /* of those registers that are not UNWIND_SAME */
+    struct unwind_place places[UNWIND_SAVED_MOST]; /* of those registers that are not UNWIND_SAME;
+                                                      behind the last one, zeros */
 };
 
 #define UNWIND_NO_RULE UINT16_MAX

@@ -16,8 +16,12 @@ const struct unwind_machine unwind_x86_64 = {
     .elf_machine = EM_X86_64,
     .sp = RSP,
     .frame_pointer = RBP,
+    .link = UNWIND_NO_REGISTER,
+    .pc = 16,
     .saved = 1u << 3 | 1u << RBP | 0xfu << 12, /* rbx, rbp, r12 to r15 */
     .least_frame_bytes = 8,
+    .least_leaf_bytes = 8,
+    .code_mask = UINT64_MAX,
     .frame_pointer_rule =
         {
             .cfa = UNWIND_CFA_REGISTER,
@@ -28,32 +32,8 @@ const struct unwind_machine unwind_x86_64 = {
             .places = {{.kind = UNWIND_AT_CFA, .offset = -16, .target = RBP}},
         },
     .perf_registers =
-        {
-            0,
-            3,
-            2,
-            1,
-            4,
-            5, /* rax, rbx, rcx, rdx, rsi, rdi */
-            RBP,
-            RSP,
-            UNWIND_PERF_PC, /* and rip */
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE,
-            UNWIND_PERF_NONE, /* flags, segments */
-            8,
-            9,
-            10,
-            11,
-            12,
-            13,
-            14,
-            15,
-            /* and those perf has for vector registers */
-            [24 ... 63] = UNWIND_PERF_NONE,
-        },
+        {0, 3, 2, 1, 4, 5,                                        /* rax, rbx, rcx, rdx, rsi, rdi */
+         RBP, RSP, UNWIND_PERF_PC, [9 ... 15] = UNWIND_PERF_NONE, /* flags, segments */
+         [16] = 8, [17] = 9, [18] = 10, [19] = 11, [20] = 12, [21] = 13, [22] = 14, [23] = 15,
+         [24 ... 63] = UNWIND_PERF_NONE}, /* vector registers */
 };

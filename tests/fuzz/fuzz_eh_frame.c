@@ -38,24 +38,27 @@ static void check_table(const struct unwind_table *table)
 }
 
 /* The stack is full of return addresses into the code, and of pointers into itself. */
-static void walk(struct unwind_table *table, uint16_t code_size)
+static void walk(uint16_t elf_machine, struct unwind_table *table, uint16_t code_size)
 {
-    uint64_t stack[STACK_WORDS], pcs[MOST_PCS];
+    uint64_t stack[STACK_WORDS], pcs[MOST_PCS], cfas[MOST_PCS];
     struct unwind_sample sample = {.stack = (const uint8_t *)stack,
                                    .stack_avma = STACK_AVMA,
                                    .stack_bytes = sizeof stack,
-                                   .cpu = {.pc = CODE_AVMA + code_size / 2, .known = 0xffff}};
+                                   .cpu = {.pc = CODE_AVMA + code_size / 2, .known = UINT32_MAX}};
     for (size_t i = 0; i < STACK_WORDS; i++)
         stack[i] = i % 3 ? CODE_AVMA + (code_size ? i * 7 % code_size : 0) : STACK_AVMA + i * 8;
-    for (size_t i = 0; i < 16; i++)
+    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
         sample.cpu.registers[i] = STACK_AVMA + i * 8;
+    sample.cpu.registers[elf_machine == EM_X86_64 ? 7 : 31] = STACK_AVMA;
     struct unwinder *unwinder;
     struct unwind_finder finder = {find_code, table};
-    if (unwinder_open(EM_X86_64, finder, &unwinder) < 0)
+    if (unwinder_open(elf_machine, finder, &unwinder) < 0)
         return;
-    size_t count;
-    unwind(unwinder, &sample, pcs, MOST_PCS, &count);
-    REQUIRE(count >= 1 && count <= MOST_PCS);
+    struct unwind_frames frames = {.pcs = pcs, .cfas = cfas, .capacity = MOST_PCS};
+    unwind(unwinder, &sample, &frames);
+    REQUIRE(frames.count >= 1 && frames.count <= MOST_PCS);
+    for (size_t i = 0; i + 1 < frames.count; i++)
+        REQUIRE(cfas[i]);
     unwinder_close(unwinder);
 }
 
@@ -76,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (unwind_table_init_jit(&table, MACHINES[i], &jit) < 0)
             continue;
         check_table(&table);
-        walk(&table, code_size);
+        walk(MACHINES[i], &table, code_size);
         unwind_table_done(&table);
     }
     return 0;

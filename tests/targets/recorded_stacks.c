@@ -55,14 +55,13 @@ static void take_mapping(struct recorded_stacks *stacks, const struct perfdata_m
 
 static void take_sample(struct recorded_stacks *stacks, const struct perfdata_sample *from)
 {
-    struct unwind_sample sample = {.stack = from->user_stack,
-                                   .stack_bytes = from->user_stack_length,
-                                   .is_whole = from->user_stack_length < from->user_stack_room};
+    struct unwind_sample sample;
     if (from->user_regs_abi != PERF_SAMPLE_REGS_ABI_64 || !from->user_stack_length)
         return;
-    require(unwind_cpu_from_perf(EM_X86_64, from->user_regs_mask, from->user_regs, &sample.cpu),
+    require(unwind_sample_from_perf(EM_X86_64, from->user_regs_mask, from->user_regs, &sample),
             "a sample without the registers that are needed");
-    sample.stack_avma = sample.cpu.registers[7];
+    sample.stack = from->user_stack;
+    sample.stack_bytes = from->user_stack_length;
     require(vector_push(&stacks->samples, sample) == 0, "memory is short");
 }
 

@@ -74,11 +74,12 @@ int main(int argc, char **argv)
     if (unwinder_open(EM_X86_64, finder, &unwinder) < 0)
         return 2;
     struct libdw_stacks *libdw = libdw_stacks_open(&stacks);
-    size_t equal = 0, frames = 0, signals = 0, blind = 0, sigreturns = 0, ends[3] = {0};
+    size_t equal = 0, frame_count = 0, signals = 0, blind = 0, sigreturns = 0, ends[3] = {0};
     for (size_t i = 0; i < stacks.samples.count; i++) {
         const struct unwind_sample *sample = &stacks.samples.items[i];
-        size_t our_count;
-        enum unwind_end end = unwind(unwinder, sample, ours, MOST_FRAMES, &our_count);
+        struct unwind_frames frames = {.pcs = ours, .capacity = MOST_FRAMES};
+        enum unwind_end end = unwind(unwinder, sample, &frames);
+        size_t our_count = frames.count;
         bool is_blind;
         size_t their_count = libdw_stacks_unwind(libdw, sample, theirs, MOST_FRAMES, &is_blind);
         bool same = our_count == their_count || (is_blind && our_count > their_count);
@@ -94,7 +95,7 @@ int main(int argc, char **argv)
         }
         equal += same;
         blind += is_blind && same && our_count > their_count;
-        frames += our_count;
+        frame_count += our_count;
         if (!same && shown-- > 0) {
             fprintf(stderr, "sample %zu, ours is %s\n", i, ENDS[end]);
             print_stack(&stacks, "ours", ours, our_count);
@@ -104,7 +105,7 @@ int main(int argc, char **argv)
     printf("{\"samples\": %zu, \"equal\": %zu, \"complete\": %zu, \"truncated\": %zu, "
            "\"broken\": %zu, \"frames\": %zu, \"signal_frames\": %zu, "
            "\"oracle_blind\": %zu, \"in_sigreturn\": %zu}\n",
-           stacks.samples.count, equal, ends[0], ends[1], ends[2], frames, signals, blind,
+           stacks.samples.count, equal, ends[0], ends[1], ends[2], frame_count, signals, blind,
            sigreturns);
     libdw_stacks_close(libdw);
     unwinder_close(unwinder);

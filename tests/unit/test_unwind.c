@@ -35,7 +35,7 @@ static struct unwind_table table;
 static struct unwinder *unwinder;
 static uint64_t stack[STACK_WORDS];
 static struct unwind_sample sample;
-static uint64_t pcs[MOST];
+static uint64_t pcs[MOST], cfas[MOST];
 static size_t count;
 static size_t questions;
 
@@ -87,7 +87,10 @@ static int tear_down(void **state)
 
 static enum unwind_end run(void)
 {
-    return unwind(unwinder, &sample, pcs, MOST, &count);
+    struct unwind_frames frames = {.pcs = pcs, .cfas = cfas, .capacity = MOST};
+    enum unwind_end end = unwind(unwinder, &sample, &frames);
+    count = frames.count;
+    return end;
 }
 
 static void the_outermost_function_completes_a_stack(void **state)
@@ -146,6 +149,62 @@ static void the_cfa_may_rest_on_rbx(void **state)
     assert_int_equal(run(), UNWIND_COMPLETE);
     assert_int_equal(count, 3);
     assert_int_equal(pcs[1], RESOLVER + 7);
+}
+
+/* The frames of evaluators are found by their place on the stack. */
+static void every_frame_has_its_place_on_the_stack(void **state)
+{
+    (void)state;
+    sample.cpu.pc = FRAMED + 1;
+    stack[0] = STACK + 4 * 8;
+    stack[1] = FRAMED + 16;
+    stack[5] = PLAIN + 16;
+    stack[6] = START + 4;
+    assert_int_equal(run(), UNWIND_COMPLETE);
+    assert_int_equal(count, 4);
+    assert_int_equal(cfas[0], STACK + 2 * 8);
+    assert_int_equal(cfas[1], STACK + 6 * 8);
+    assert_int_equal(cfas[2], STACK + 7 * 8);
+    assert_int_equal(cfas[3], 0); /* the outermost one has no caller */
+}
+
+static void the_place_is_known_where_the_return_address_is_not(void **state)
+{
+    (void)state;
+    sample.stack_bytes = 0;
+    assert_int_equal(run(), UNWIND_TRUNCATED);
+    assert_int_equal(count, 1);
+    assert_int_equal(cfas[0], STACK + 8);
+}
+
+static void places_on_the_stack_are_optional(void **state)
+{
+    (void)state;
+    stack[0] = START + 4;
+    struct unwind_frames frames = {.pcs = pcs, .capacity = MOST};
+    assert_int_equal(unwind(unwinder, &sample, &frames), UNWIND_COMPLETE);
+    assert_int_equal(frames.count, 2);
+}
+
+/* The last words of a copy are read word by word, those before all at once: with the same result.
+ */
+static void a_copy_may_end_behind_any_word(void **state)
+{
+    (void)state;
+    for (size_t words = 2; words < 8; words++) {
+        memset(stack, 0, sizeof stack);
+        sample.cpu.pc = FRAMED + 1;
+        stack[0] = STACK + 4 * 8;
+        stack[1] = FRAMED + 16;
+        stack[5] = START + 4;
+        uint8_t *copy = exact_copy(stack, words * 8);
+        sample.stack = copy;
+        sample.stack_bytes = words * 8;
+        assert_int_equal(run(), words < 6 ? UNWIND_TRUNCATED : UNWIND_COMPLETE);
+        assert_int_equal(count, words < 6 ? 2 : 3);
+        assert_int_equal(cfas[1], STACK + 6 * 8);
+        free(copy);
+    }
 }
 
 /* The return address of a handler is the first byte of the restorer; the interrupted frame is
@@ -269,21 +328,23 @@ static void addresses_are_asked_for_once_until_forgotten(void **state)
 static void perfs_registers_become_dwarfs(void **state)
 {
     (void)state;
-    struct unwind_cpu cpu;
+    struct unwind_sample from;
+    const struct unwind_cpu *cpu = &from.cpu;
     uint64_t values[24];
     for (size_t i = 0; i < COUNT(values); i++)
         values[i] = 1000 + i;
     /* What perf asks for: all but the segment registers ds, es, fs, gs. */
-    assert_true(unwind_cpu_from_perf(EM_X86_64, 0xff0fff, values, &cpu));
-    assert_int_equal(cpu.pc, 1008);
-    assert_int_equal(cpu.registers[RSP], 1007);
-    assert_int_equal(cpu.registers[RBP], 1006);
-    assert_int_equal(cpu.registers[RBX], 1001);
-    assert_int_equal(cpu.registers[8], 1012);
-    assert_int_equal(cpu.registers[15], 1019);
-    assert_int_equal(cpu.known, 0xffff);
-    assert_false(unwind_cpu_from_perf(EM_X86_64, 1 << 8, values, &cpu));
-    assert_false(unwind_cpu_from_perf(EM_MIPS, 0xff0fff, values, &cpu));
+    assert_true(unwind_sample_from_perf(EM_X86_64, 0xff0fff, values, &from));
+    assert_int_equal(cpu->pc, 1008);
+    assert_int_equal(cpu->registers[RSP], 1007);
+    assert_int_equal(cpu->registers[RBP], 1006);
+    assert_int_equal(cpu->registers[RBX], 1001);
+    assert_int_equal(cpu->registers[8], 1012);
+    assert_int_equal(cpu->registers[15], 1019);
+    assert_int_equal(cpu->known, 0xffff);
+    assert_int_equal(from.stack_avma, 1007);
+    assert_false(unwind_sample_from_perf(EM_X86_64, 1 << 8, values, &from));
+    assert_false(unwind_sample_from_perf(EM_MIPS, 0xff0fff, values, &from));
 }
 
 static void other_machines_are_refused(void **state)
@@ -322,6 +383,10 @@ int main(void)
         cmocka_unit_test(a_saved_frame_pointer_is_restored),
         cmocka_unit_test(a_register_that_was_popped_is_the_live_one),
         cmocka_unit_test(the_cfa_may_rest_on_rbx),
+        cmocka_unit_test(every_frame_has_its_place_on_the_stack),
+        cmocka_unit_test(the_place_is_known_where_the_return_address_is_not),
+        cmocka_unit_test(places_on_the_stack_are_optional),
+        cmocka_unit_test(a_copy_may_end_behind_any_word),
         cmocka_unit_test(an_interrupted_frame_keeps_its_address),
         cmocka_unit_test(a_sample_inside_of_sigreturn_is_a_signal_frame),
         cmocka_unit_test(generated_code_is_followed_by_frame_pointers),
