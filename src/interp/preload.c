@@ -13,6 +13,7 @@
  * When libpython is loaded later (programs that embed Python as a plug-in), it is not seen. */
 #include "interp/old_mappings.h"
 #include "interp/pyapi.h"
+#include "interp/sampler.h"
 #include "interp/startup.h"
 
 #include <dlfcn.h>
@@ -70,6 +71,7 @@ __attribute__((constructor)) static void on_load(void)
     if (!is_preloaded())
         return;
     old_mappings_cover();
+    sampler_start();
     const char *wish = getenv("PITVIPER");
     if (!wish || !*wish || strcmp(wish, "0") == 0)
         return;

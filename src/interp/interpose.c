@@ -1,0 +1,213 @@
+/* Functions of the C library that the sampler must know of when the program calls them. They have
+ * the names of the real ones, so the preloaded object is asked first, does its part and calls the
+ * next one of that name. While nothing is sampled all of them only pass on.
+ *
+ *     pthread_create                     a thread begins
+ *     execve and its relatives           a signal that is still to come would end the new program
+ *     sigaction, signal                  our signal: hidden, or left to a program that wants it
+ *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well */
+#include "interp/interpose.h"
+
+#include "interp/sampler.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The next function of that name, found once. */
+#define NEXT(name, type)                                                                           \
+    static type *next_##name(void)                                                                 \
+    {                                                                                              \
+        static type *found;                                                                        \
+        if (!found)                                                                                \
+            *(void **)&found = dlsym(RTLD_NEXT, #name);                                            \
+        return found;                                                                              \
+    }
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+typedef int execve_function(const char *, char *const[], char *const[]);
+typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
+typedef void (*handler_function)(int);
+typedef handler_function signal_function(int, handler_function);
+typedef int sigmask_function(int, const sigset_t *, sigset_t *);
+
+NEXT(pthread_create, create_function)
+NEXT(execve, execve_function)
+NEXT(execvpe, execve_function)
+NEXT(fexecve, fexecve_function)
+NEXT(sigaction, sigaction_function)
+NEXT(signal, signal_function)
+NEXT(pthread_sigmask, sigmask_function)
+NEXT(sigprocmask, sigmask_function)
+
+/* --- threads --------------------------------------------------------------------------------- */
+
+struct start {
+    void *(*function)(void *);
+    void *argument;
+};
+
+static void *run_thread(void *data)
+{
+    struct start start = *(struct start *)data;
+    free(data);
+    sampler_thread_begins();
+    return start.function(start.argument);
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*function)(void *), void *argument)
+{
+    struct start *start = NULL;
+    if (sampler_is_on())
+        start = malloc(sizeof *start);
+    if (!start)
+        return next_pthread_create()(thread, attributes, function, argument);
+    *start = (struct start){function, argument};
+    int error = next_pthread_create()(thread, attributes, run_thread, start);
+    if (error)
+        free(start);
+    return error;
+}
+
+/* --- exec ------------------------------------------------------------------------------------ */
+
+static int after_exec(int result)
+{
+    int error = errno;
+    sampler_exec_failed();
+    errno = error;
+    return result;
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    sampler_before_exec();
+    return after_exec(next_execve()(path, argv, envp));
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, environ);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    sampler_before_exec();
+    return after_exec(next_execvpe()(file, argv, envp));
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, environ);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    sampler_before_exec();
+    return after_exec(next_fexecve()(fd, argv, envp));
+}
+
+/* Arguments one by one, up to a NULL: counted, then put into an array. */
+#define COLLECT(last)                                                                              \
+    va_list list, again;                                                                           \
+    va_start(list, last);                                                                          \
+    va_copy(again, list);                                                                          \
+    size_t count = 1;                                                                              \
+    while (va_arg(list, char *))                                                                   \
+        count++;                                                                                   \
+    char **argv = __builtin_alloca((count + 1) * sizeof *argv);                                    \
+    argv[0] = (char *)last;                                                                        \
+    for (size_t i = 1; i <= count; i++)                                                            \
+        argv[i] = va_arg(again, char *);
+
+EXPORT int execl(const char *path, const char *argument, ...)
+{
+    COLLECT(argument)
+    va_end(again);
+    va_end(list);
+    return execve(path, argv, environ);
+}
+
+EXPORT int execlp(const char *file, const char *argument, ...)
+{
+    COLLECT(argument)
+    va_end(again);
+    va_end(list);
+    return execvpe(file, argv, environ);
+}
+
+EXPORT int execle(const char *path, const char *argument, ...)
+{
+    COLLECT(argument)
+    char *const *envp = va_arg(list, char *const *);
+    va_end(again);
+    va_end(list);
+    return execve(path, argv, envp);
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
+int interpose_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+    return next_sigaction()(signal, action, old);
+}
+
+int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    return next_pthread_sigmask()(how, set, old);
+}
+
+EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+    if (!sampler_uses_signal(signal))
+        return next_sigaction()(signal, action, old);
+    sampler_give_action(old);
+    if (!action || (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL))
+        return 0; /* asked, or set to what the program believes it to be */
+    sampler_step_aside();
+    return next_sigaction()(signal, action, NULL);
+}
+
+EXPORT handler_function signal(int number, handler_function handler)
+{
+    if (!sampler_uses_signal(number))
+        return next_signal()(number, handler);
+    if (handler == SIG_DFL)
+        return SIG_DFL;
+    sampler_step_aside();
+    next_signal()(number, handler);
+    return SIG_DFL;
+}
+
+/* A set without our signal, if the thread is about to block it. */
+static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *room)
+{
+    if (!set || how == SIG_UNBLOCK || !sampler_is_on())
+        return set;
+    *room = *set;
+    for (int number = 1; number < NSIG; number++)
+        if (sampler_uses_signal(number))
+            sigdelset(room, number);
+    return room;
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t room;
+    return next_pthread_sigmask()(how, without_ours(how, set, &room), old);
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+    sigset_t room;
+    return next_sigprocmask()(how, without_ours(how, set, &room), old);
+}

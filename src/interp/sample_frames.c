@@ -1,0 +1,294 @@
+/* The thread that was interrupted is the one that looks: nothing it reads can change meanwhile, and
+ * no frame it is in can go away. What can be met is a frame half-way: between two stores of the
+ * interpreter. So every frame's code object must be one, and a chain that does not end where chains
+ * end is marked as cut.
+ *
+ * On 3.11 and 3.12 the evaluator publishes its cframe before it has set the frame in it: the first
+ * pointer may be anything that was on the stack before. Only there memory is asked for before it is
+ * touched, and the cframe before is taken when the answer is no.
+ *
+ * Which functions the recorder knows is kept in a table, by the address of the code object. Code
+ * objects end, and others come to stand at their address: so what a name hangs on (the strings, the
+ * line table, the first line) is part of the key. The table is written under a lock that nobody
+ * waits for: who does not get it looses the sample, which takes two threads with new functions in
+ * the same microsecond. */
+#include "interp/sample_frames.h"
+
+#include "interp/layout.h"
+#include "interp/pyapi.h"
+#include "interp/sample_code.h"
+#include "interp/sample_layout.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
+
+struct slot {
+    _Atomic uintptr_t code; /* 0: free */
+    uint64_t print;         /* of what belongs to the code object */
+    uint32_t number;
+};
+
+static const struct sample_layout *layout;
+static struct py_thread *(*current_thread)(void);
+static struct py_thread *(*thread_of_gil)(void);
+static struct slot *slots;
+static atomic_flag is_writing = ATOMIC_FLAG_INIT;
+static uint32_t last_number;
+static uint32_t used;
+
+const char *sample_frames_load(void)
+{
+    if (!dlsym(RTLD_DEFAULT, "Py_GetVersion"))
+        return "";
+    const char *problem = pyapi_load();
+    if (problem)
+        return problem;
+    if (dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount"))
+        return "debug builds are not supported";
+    *(void **)&current_thread = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
+    if (!current_thread)
+        *(void **)&current_thread = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+    *(void **)&thread_of_gil = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    if (!current_thread || !thread_of_gil)
+        return "this build does not export a function that is needed";
+    problem = layout_check(layout_of(py.minor), py.minor);
+    if (problem)
+        return problem;
+    slots = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slots == MAP_FAILED)
+        return "memory is short";
+    layout = sample_layout_of(py.minor);
+    return layout ? NULL : "this version is not known";
+}
+
+static void *pointer_at(const void *object, size_t offset)
+{
+    return *(void *const *)((const char *)object + offset);
+}
+
+/* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
+ * looks at what to do with it, and refuses the latter. */
+static bool is_readable(const void *address)
+{
+    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7;
+    return word && syscall(SYS_rt_sigprocmask, ~0, word, NULL, 8) < 0 && errno == EINVAL;
+}
+
+/* --- which functions the ring has ------------------------------------------------------------ */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t print_of(const char *code)
+{
+    uint32_t first_line;
+    memcpy(&first_line, code + layout->code_first_line, sizeof first_line);
+    uint64_t print = mix(first_line, (uintptr_t)pointer_at(code, layout->code_file));
+    print = mix(print, (uintptr_t)pointer_at(code, layout->code_name));
+    return mix(print, (uintptr_t)pointer_at(code, layout->code_lines));
+}
+
+void sample_frames_forget(void)
+{
+    atomic_flag_clear(&is_writing);
+    last_number = used = 0;
+    if (slots)
+        madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
+}
+
+/* Writes a function that is new to the ring; its number, or 0 when that was not possible. */
+static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t print, size_t first)
+{
+    if (atomic_flag_test_and_set_explicit(&is_writing, memory_order_acquire))
+        return 0;
+    uint32_t number = last_number + 1;
+    if (sample_code_write(ring, layout, code, number)) {
+        last_number = number;
+        if (++used > MOST_USED) { /* start again: those that are met again get new numbers */
+            madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
+            used = 1;
+        }
+        struct slot *slot = &slots[first & (SLOTS - 1)];
+        for (size_t i = 0; i < PROBES; i++) {
+            struct slot *each = &slots[(first + i) & (SLOTS - 1)];
+            if (each->code && each->code != (uintptr_t)code)
+                continue;
+            slot = each;
+            break;
+        }
+        atomic_store_explicit(&slot->code, 0, memory_order_release);
+        slot->print = print;
+        slot->number = number;
+        atomic_store_explicit(&slot->code, (uintptr_t)code, memory_order_release);
+    } else {
+        number = 0;
+    }
+    atomic_flag_clear_explicit(&is_writing, memory_order_release);
+    return number;
+}
+
+static uint32_t number_of(struct sample_ring *ring, const char *code)
+{
+    uint64_t print = print_of(code);
+    size_t first = (size_t)(mix(1, (uintptr_t)code) >> 20);
+    for (size_t i = 0; i < PROBES; i++) {
+        struct slot *slot = &slots[(first + i) & (SLOTS - 1)];
+        uintptr_t seen = atomic_load_explicit(&slot->code, memory_order_acquire);
+        if (!seen)
+            break;
+        if (seen == (uintptr_t)code && slot->print == print)
+            return slot->number;
+    }
+    return announce(ring, code, print, first);
+}
+
+/* --- walking --------------------------------------------------------------------------------- */
+
+struct walk {
+    struct sample_ring *ring;
+    uint64_t *entries;
+    size_t capacity;
+    uintptr_t stack_low, stack_high;
+    struct sample_frames_result result;
+};
+
+static bool add(struct walk *walk, uint64_t entry)
+{
+    if (walk->result.count == walk->capacity) {
+        walk->result.is_cut = true;
+        return false;
+    }
+    walk->entries[walk->result.count++] = entry;
+    return true;
+}
+
+static bool add_border(struct walk *walk, const void *variable)
+{
+    uintptr_t address = (uintptr_t)variable;
+    if (address && (address < walk->stack_low || address >= walk->stack_high))
+        return true; /* 3.15 keeps one that belongs to no call of the evaluator */
+    return add(walk, SAMPLE_FRAME_BORDER | address);
+}
+
+static const char *code_of(const char *frame)
+{
+    uintptr_t word = (uintptr_t)pointer_at(frame, layout->frame_code);
+    return (const char *)(word & ~(uintptr_t)layout->frame_code_tags);
+}
+
+static bool is_code(const char *code)
+{
+    return code && pointer_at(code, OBJECT_TYPE) == (void *)py.code_type;
+}
+
+static uint32_t offset_of(const char *frame, const char *code)
+{
+    if (layout->frame_offset_unit) {
+        int32_t offset;
+        memcpy(&offset, frame + layout->frame_offset, sizeof offset);
+        return offset < 0 ? (uint32_t)SAMPLE_OFFSET_NONE
+                          : (uint32_t)offset * layout->frame_offset_unit;
+    }
+    const char *at = pointer_at(frame, layout->frame_instruction);
+    ptrdiff_t offset = at - (code + layout->code_instructions);
+    return offset < 0 || offset > INT32_MAX ? (uint32_t)SAMPLE_OFFSET_NONE : (uint32_t)offset;
+}
+
+/* One frame. False when the walk ends here. */
+static bool add_frame(struct walk *walk, const char *frame)
+{
+    const char *code = code_of(frame);
+    if (!is_code(code)) {
+        walk->result.is_cut = true;
+        return false;
+    }
+    uint32_t number = number_of(walk->ring, code);
+    if (!number) {
+        walk->result.is_lost = true;
+        return false;
+    }
+    return add(walk, (uint64_t)number << 32 | offset_of(frame, code));
+}
+
+/* Where a thread's chain starts on 3.11 and 3.12; a cframe that is only half there is passed. */
+static const char *first_frame(const char **cframe)
+{
+    for (int i = 0; i < 2 && *cframe; i++) {
+        const char *frame = pointer_at(*cframe, layout->cframe_frame);
+        if (!frame)
+            return NULL;
+        if (is_readable(frame) && is_readable(frame + layout->frame_instruction)) {
+            if (layout->frame_owner && frame[layout->frame_owner] == FRAME_OWNER_SHIM)
+                return frame;
+            const char *code = code_of(frame);
+            if (is_readable(code + OBJECT_TYPE) && is_code(code))
+                return frame;
+        }
+        *cframe = pointer_at(*cframe, layout->cframe_previous);
+    }
+    return NULL;
+}
+
+static void walk_chain(struct walk *walk, struct py_thread *thread)
+{
+    const char *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
+    const char *frame =
+        layout->thread_frame ? pointer_at(thread, layout->thread_frame) : first_frame(&cframe);
+    for (int steps = 0; frame && steps < MOST_STEPS; steps++) {
+        if (layout->frame_owner && frame[layout->frame_owner] == FRAME_OWNER_SHIM) {
+            if (!add_border(walk, frame))
+                return;
+        } else if (!add_frame(walk, frame)) {
+            return;
+        } else if (!layout->frame_owner &&
+                   (!layout->frame_is_entry || frame[layout->frame_is_entry])) {
+            if (!add_border(walk, cframe))
+                return;
+            if (cframe)
+                cframe = pointer_at(cframe, layout->cframe_previous);
+        }
+        frame = pointer_at(frame, layout->frame_previous);
+    }
+}
+
+/* The calling thread's state, whether it holds the GIL or not; NULL when it is none of Python's. */
+static struct py_thread *thread_state(void)
+{
+    struct py_thread *current = current_thread();
+    if (current) {
+        pthread_t owner;
+        memcpy(&owner, (const char *)current + layout->thread_id, sizeof owner);
+        if (owner == pthread_self())
+            return current;
+    }
+    struct py_thread *mine = thread_of_gil();
+    return mine && is_readable((const char *)mine + layout->thread_id) ? mine : NULL;
+}
+
+struct sample_frames_result sample_frames_read(struct sample_ring *ring, uint64_t *entries,
+                                               size_t capacity, uintptr_t stack_low,
+                                               uintptr_t stack_high)
+{
+    struct walk walk = {.ring = ring,
+                        .entries = entries,
+                        .capacity = capacity,
+                        .stack_low = stack_low,
+                        .stack_high = stack_high};
+    struct py_thread *thread = layout ? thread_state() : NULL;
+    if (thread)
+        walk_chain(&walk, thread);
+    return walk.result;
+}

@@ -1,0 +1,34 @@
+/* What the sampler keeps for each thread. */
+#ifndef PITVIPER_INTERP_SAMPLE_THREAD_H
+#define PITVIPER_INTERP_SAMPLE_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { SAMPLE_THREAD_FRAMES = 16384 };
+
+struct sample_thread {
+    uint32_t tid;
+    bool is_announced; /* the ring has its name */
+    bool has_timer;
+    bool has_signal_stack; /* that we gave it */
+    timer_t timer;
+    uint64_t cpu_ns;                 /* CPU time up to the last sample; 0: there was none */
+    uint64_t time_ns;                /* time of the last sample */
+    uintptr_t stack_low, stack_high; /* of the C stack; equal when it is not known */
+    uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
+    uint8_t *signal_stack;
+};
+
+/* The calling thread's; NULL when it has none. Fit for signal handlers. */
+struct sample_thread *sample_thread_mine(void);
+
+/* Makes one for the calling thread. NULL when memory is short. */
+struct sample_thread *sample_thread_begin(void);
+
+/* Releases the calling thread's. The trigger must be off. */
+void sample_thread_end(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* What interrupts the threads: a perf event of the kernel, or a timer per thread. */
+#ifndef PITVIPER_INTERP_SAMPLE_TRIGGER_H
+#define PITVIPER_INTERP_SAMPLE_TRIGGER_H
+
+#include "formats/sample_ring.h"
+#include "interp/sample_thread.h"
+
+#include <signal.h>
+
+/* Chooses the best one and starts it for the calling thread, the only one of the process; threads
+ * that it makes are included if the kernel's event is used. */
+enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
+                                         struct sample_thread *thread);
+
+/* The signal of a kind of trigger; 0: none. */
+int sample_trigger_signal(enum sample_trigger trigger);
+
+/* Starts it for one more thread, the calling one. */
+void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
+                        struct sample_thread *thread);
+void sample_trigger_remove(struct sample_thread *thread);
+
+/* For all threads that share the kernel's event. */
+void sample_trigger_pause(void);
+void sample_trigger_resume(void);
+
+/* In the child of a fork: what the parent had is not ours. */
+void sample_trigger_forget(struct sample_thread *thread);
+
+/* Whether the signal comes from the trigger. */
+bool sample_trigger_is_source(const siginfo_t *info);
+
+#endif

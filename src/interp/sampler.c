@@ -1,0 +1,420 @@
+/* The life of the sampler in one process:
+ *
+ *     loader -> sampler_start: ring, handler, trigger
+ *     a thread begins -> its structure, its timer if timers are used     (interp/interpose.c)
+ *     signal -> on_signal: registers, Python frames, a copy of the C stack -> ring
+ *     fork -> the child starts anew with a ring of its own; the parent goes on
+ *     exec -> the trigger is taken away first; the new program starts at the top again
+ *     exit -> the last list of mappings
+ *
+ * The handler allocates nothing, waits for nothing, and calls nothing of Python's but the two
+ * functions that tell the thread's state, which only read. */
+#include "interp/sampler.h"
+
+#include "formats/sample_ring.h"
+#include "interp/interpose.h"
+#include "interp/pyapi.h"
+#include "interp/sample_frames.h"
+#include "interp/sample_thread.h"
+#include "interp/sample_trigger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum {
+    NS_PER_SECOND = 1000000000,
+    MOST_STACK_BYTES = 512 << 10, /* of one sample */
+    MOST_MAPS_BYTES = 256 << 10,
+    MOST_RINGS = 1000, /* of one process number: one more with each exec */
+    LEAST_HZ = 1,
+    MOST_HZ = 100000,
+};
+
+static struct {
+    struct sample_ring ring;
+    char folder[PATH_MAX - 64];
+    pid_t pid;
+    enum sample_clock clock;
+    uint32_t frequency_hz;
+    enum sample_trigger trigger;
+    struct sigaction theirs; /* what the program had for our signal */
+    volatile bool is_on;
+    pthread_key_t key; /* its destructor runs when a thread ends */
+} sampler;
+
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *object) __attribute__((weak));
+extern void *__dso_handle;
+
+static uint64_t time_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* --- the handler ----------------------------------------------------------------------------- */
+
+/* By DWARF number. */
+static const int REGISTERS[SAMPLE_REGISTERS] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+    REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
+};
+
+enum { RSP = 7 };
+
+static void announce_thread(struct sample_thread *thread, uint64_t now)
+{
+    char name[16] = "";
+    uint64_t position;
+    struct sample_record *record = sample_ring_take(&sampler.ring, sizeof *record + sizeof name,
+                                                    SAMPLE_RECORD_THREAD, &position);
+    if (!record)
+        return;
+    prctl(PR_GET_NAME, name);
+    memcpy(record + 1, name, sizeof name);
+    record->time_ns = now;
+    record->tid = thread->tid;
+    record->extra = (uint32_t)strnlen(name, sizeof name);
+    sample_ring_give(&sampler.ring, record, position);
+    thread->is_announced = true;
+}
+
+/* How many bytes from the stack pointer on are the thread's stack. */
+static size_t stack_bytes(const struct sample_thread *thread, uintptr_t pointer, bool *ret_whole)
+{
+    *ret_whole = false;
+    if (pointer < thread->stack_low || pointer >= thread->stack_high) {
+        /* A stack that somebody made. Its page is there, and nothing is known of others. */
+        size_t rest = 4096 - (pointer & 4095);
+        return rest & ~(size_t)7;
+    }
+    size_t bytes = (thread->stack_high - pointer) & ~(size_t)7;
+    *ret_whole = bytes <= MOST_STACK_BYTES;
+    return *ret_whole ? bytes : MOST_STACK_BYTES;
+}
+
+/* The time that this sample stands for, and whether the thread has slept through it. */
+static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, uint64_t now,
+                          bool *ret_waiting)
+{
+    uint64_t period = NS_PER_SECOND / sampler.frequency_hz;
+    *ret_waiting = false;
+    uint64_t times =
+        info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
+    if (sampler.trigger == SAMPLE_TRIGGER_PERF || sampler.trigger == SAMPLE_TRIGGER_CPU_TIMER)
+        return period * times;
+    uint64_t cpu = time_of(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu_used = cpu - thread->cpu_ns, passed = now - thread->time_ns;
+    bool is_first = thread->time_ns == 0;
+    thread->cpu_ns = cpu;
+    thread->time_ns = now;
+    if (sampler.trigger == SAMPLE_TRIGGER_PERF_USER)
+        return is_first || cpu_used < period ? period : cpu_used;
+    *ret_waiting = !is_first && cpu_used < passed / 2;
+    return period * times;
+}
+
+static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at)
+{
+    struct sample_ring *ring = &sampler.ring;
+    uint64_t now = time_of(CLOCK_MONOTONIC);
+    bool is_waiting, is_whole;
+    uint64_t weight = weight_of(thread, info, now, &is_waiting);
+    if (!thread->is_announced)
+        announce_thread(thread, now);
+    uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
+    struct sample_frames_result frames = sample_frames_read(
+        ring, thread->frames, SAMPLE_THREAD_FRAMES, thread->stack_low, thread->stack_high);
+    size_t stack = stack_bytes(thread, pointer, &is_whole);
+    size_t frame_bytes = frames.count * sizeof *thread->frames;
+    struct sample_body body = {.weight_ns = weight, .frame_count = frames.count};
+    uint64_t position;
+    struct sample_record *record =
+        frames.is_lost ? NULL
+                       : sample_ring_take(ring, sizeof *record + sizeof body + frame_bytes + stack,
+                                          SAMPLE_RECORD_SAMPLE, &position);
+    if (!record) {
+        atomic_fetch_add_explicit(&ring->header->lost, 1, memory_order_relaxed);
+        return;
+    }
+    if (frames.is_cut)
+        atomic_fetch_add_explicit(&ring->header->unreadable, 1, memory_order_relaxed);
+    for (int i = 0; i < SAMPLE_REGISTERS; i++)
+        body.registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
+    record->time_ns = now;
+    record->tid = thread->tid;
+    record->extra = (uint32_t)stack;
+    record->flags =
+        (uint16_t)((is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
+                   (frames.is_cut ? SAMPLE_CUT : 0));
+    uint8_t *out = (uint8_t *)(record + 1);
+    memcpy(out, &body, sizeof body);
+    memcpy(out + sizeof body, thread->frames, frame_bytes);
+    memcpy(out + sizeof body + frame_bytes, (const void *)pointer, stack);
+    sample_ring_give(ring, record, position);
+}
+
+/* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+    struct sigaction *theirs = &sampler.theirs;
+    if (theirs->sa_flags & SA_SIGINFO) {
+        theirs->sa_sigaction(signal, info, context);
+    } else if (theirs->sa_handler == SIG_DFL) {
+        interpose_sigaction(signal, theirs, NULL);
+        raise(signal);
+    } else if (theirs->sa_handler != SIG_IGN) {
+        theirs->sa_handler(signal);
+    }
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct sample_thread *thread = sample_thread_mine();
+    if (!sample_trigger_is_source(info))
+        pass_on(signal, info, context);
+    else if (thread && sampler.is_on)
+        take_sample(thread, info, context);
+    else if (sampler.is_on)
+        atomic_fetch_add_explicit(&sampler.ring.header->lost, 1, memory_order_relaxed);
+    errno = saved_errno;
+}
+
+/* --- beginning and end ----------------------------------------------------------------------- */
+
+static void say_problem(const char *problem)
+{
+    snprintf(sampler.ring.header->problem, sizeof sampler.ring.header->problem, "%s", problem);
+}
+
+/* Puts the list of mappings into the ring. Not from a handler: there may be much of it. */
+static void note_maps(void)
+{
+    struct sample_ring *ring = &sampler.ring;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    char *text = fd >= 0 ? malloc(MOST_MAPS_BYTES) : NULL;
+    size_t length = 0;
+    ssize_t got = 0;
+    while (text && length < MOST_MAPS_BYTES &&
+           (got = read(fd, text + length, MOST_MAPS_BYTES - length)) > 0)
+        length += (size_t)got;
+    uint64_t position;
+    struct sample_record *record = NULL;
+    if (length)
+        record = sample_ring_take(ring, sizeof *record + ((length + 7) & ~(size_t)7),
+                                  SAMPLE_RECORD_MAPS, &position);
+    if (record) {
+        memcpy(record + 1, text, length);
+        record->time_ns = time_of(CLOCK_MONOTONIC);
+        record->tid = 0;
+        record->extra = (uint32_t)length;
+        sample_ring_give(ring, record, position);
+    }
+    free(text);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool open_ring(void)
+{
+    char path[PATH_MAX];
+    int error = -EEXIST;
+    for (int i = 0; i < MOST_RINGS && error == -EEXIST; i++) {
+        snprintf(path, sizeof path, "%s/%d.%d" SAMPLE_RING_SUFFIX, sampler.folder, (int)getpid(),
+                 i);
+        error = sample_ring_create(&sampler.ring, path, SAMPLE_RING_BYTES);
+    }
+    if (error < 0)
+        return false;
+    struct sample_ring_header *header = sampler.ring.header;
+    header->version = SAMPLE_RING_VERSION;
+    header->pid = getpid();
+    header->parent_pid = getppid();
+    header->start_ns = time_of(CLOCK_MONOTONIC);
+    header->frequency_hz = sampler.frequency_hz;
+    header->clock = sampler.clock;
+    snprintf(header->command, sizeof header->command, "%s", program_invocation_short_name);
+    return true;
+}
+
+static void start_in_this_thread(void)
+{
+    struct sample_thread *thread = sample_thread_begin();
+    if (thread)
+        sampler.trigger = sample_trigger_start(sampler.clock, sampler.frequency_hz, thread);
+    sampler.ring.header->trigger = sampler.trigger;
+    if (sampler.trigger == SAMPLE_TRIGGER_NONE)
+        say_problem("neither a perf event nor a timer could be made");
+}
+
+static bool install_handler(int signal)
+{
+    struct sigaction ours = {.sa_sigaction = on_signal,
+                             .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    /* While a sample is taken nothing else should run on this stack. */
+    sigfillset(&ours.sa_mask);
+    sigdelset(&ours.sa_mask, SIGSEGV);
+    sigdelset(&ours.sa_mask, SIGBUS);
+    return interpose_sigaction(signal, &ours, &sampler.theirs) == 0;
+}
+
+static void publish(const char *python_problem)
+{
+    struct sample_ring_header *header = sampler.ring.header;
+    if (!python_problem) {
+        header->python_minor = (uint32_t)py.minor;
+        header->evaluator_avma = (uintptr_t)py.evaluator;
+    } else if (*python_problem) {
+        say_problem(python_problem);
+    }
+    atomic_store_explicit(&header->magic, SAMPLE_RING_MAGIC, memory_order_release);
+}
+
+static void read_options(const char *text)
+{
+    unsigned hz = 0;
+    const char *at = text ? strstr(text, "hz=") : NULL;
+    if (at)
+        sscanf(at, "hz=%u", &hz);
+    sampler.frequency_hz = hz < LEAST_HZ || hz > MOST_HZ ? 999 : hz;
+    sampler.clock = text && strstr(text, "clock=wall") ? SAMPLE_CLOCK_WALL : SAMPLE_CLOCK_CPU;
+}
+
+static const char *python_problem;
+
+static void in_child(void)
+{
+    if (!sampler.is_on)
+        return;
+    struct sample_thread *thread = sample_thread_mine();
+    sampler.is_on = false;
+    sample_ring_close(&sampler.ring);
+    sample_frames_forget();
+    if (thread) {
+        sample_trigger_forget(thread);
+        thread->tid = (uint32_t)gettid();
+        thread->is_announced = false;
+        thread->cpu_ns = thread->time_ns = 0;
+    }
+    if (!open_ring())
+        return;
+    sampler.pid = getpid();
+    note_maps();
+    sampler.is_on = true;
+    start_in_this_thread();
+    publish(python_problem);
+}
+
+static void on_thread_end(void *unused)
+{
+    (void)unused;
+    struct sample_thread *thread = sample_thread_mine();
+    if (!thread)
+        return;
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    sigaddset(&ours, sample_trigger_signal(sampler.trigger));
+    interpose_sigmask(SIG_BLOCK, &ours, &before);
+    sample_trigger_remove(thread);
+    sample_thread_end();
+    interpose_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void sampler_thread_begins(void)
+{
+    struct sample_thread *thread = sampler.is_on ? sample_thread_begin() : NULL;
+    if (!thread)
+        return;
+    pthread_setspecific(sampler.key, thread);
+    sample_trigger_add(sampler.trigger, sampler.frequency_hz, thread);
+}
+
+bool sampler_is_on(void)
+{
+    return sampler.is_on;
+}
+
+bool sampler_uses_signal(int signal)
+{
+    return sampler.is_on && signal == sample_trigger_signal(sampler.trigger);
+}
+
+void sampler_give_action(struct sigaction *ret_action)
+{
+    if (ret_action)
+        *ret_action = sampler.theirs;
+}
+
+void sampler_step_aside(void)
+{
+    if (!sampler.is_on || getpid() != sampler.pid)
+        return;
+    struct sample_thread *thread = sample_thread_mine();
+    sample_trigger_pause();
+    if (thread)
+        sample_trigger_remove(thread);
+    say_problem("the program uses the sampler's signal itself");
+    sampler.is_on = false;
+}
+
+void sampler_before_exec(void)
+{
+    if (!sampler.is_on || getpid() != sampler.pid)
+        return; /* the child of a vfork shares this memory, but no trigger */
+    struct sample_thread *thread = sample_thread_mine();
+    sample_trigger_pause();
+    if (thread)
+        sample_trigger_remove(thread);
+    note_maps();
+}
+
+void sampler_exec_failed(void)
+{
+    if (!sampler.is_on || getpid() != sampler.pid)
+        return;
+    struct sample_thread *thread = sample_thread_mine();
+    sample_trigger_resume();
+    if (thread)
+        sample_trigger_add(sampler.trigger, sampler.frequency_hz, thread);
+}
+
+__attribute__((destructor)) static void on_unload(void)
+{
+    if (!sampler.is_on || getpid() != sampler.pid)
+        return;
+    note_maps();
+    atomic_store(&sampler.ring.header->has_ended, 1);
+}
+
+void sampler_start(void)
+{
+    const char *folder = secure_getenv(SAMPLE_RING_FOLDER);
+    if (!folder || !*folder || strlen(folder) >= sizeof sampler.folder)
+        return;
+    snprintf(sampler.folder, sizeof sampler.folder, "%s", folder);
+    read_options(getenv("PITVIPER_RECORD_OPTIONS"));
+    if (!open_ring())
+        return;
+    sampler.pid = getpid();
+    note_maps();
+    python_problem = sample_frames_load();
+    pthread_key_create(&sampler.key, on_thread_end);
+    if (__register_atfork)
+        __register_atfork(NULL, NULL, in_child, &__dso_handle);
+    int signal = sampler.clock == SAMPLE_CLOCK_WALL ? SIGSTKFLT : SIGTRAP;
+    sampler.is_on = install_handler(SIGSTKFLT) && (signal == SIGSTKFLT || install_handler(SIGTRAP));
+    if (sampler.is_on)
+        start_in_this_thread();
+    publish(python_problem);
+}

@@ -1,0 +1,32 @@
+/* The sampler: while `pitviper record` is at work, every thread of this process is interrupted now
+ * and then and notes where it is. */
+#ifndef PITVIPER_INTERP_SAMPLER_H
+#define PITVIPER_INTERP_SAMPLER_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Starts it if the environment asks for it; before main, on the only thread. */
+void sampler_start(void);
+
+bool sampler_is_on(void);
+
+/* A thread has begun: the calling one. */
+void sampler_thread_begins(void);
+
+/* The process is about to become another program: no signal may be left that would end it. */
+void sampler_before_exec(void);
+
+/* ... and it did not. */
+void sampler_exec_failed(void);
+
+/* Whether a signal is in use by the sampler of this process. */
+bool sampler_uses_signal(int signal);
+
+/* What the program believes to be the action of our signal. */
+void sampler_give_action(struct sigaction *ret_action);
+
+/* The program wants our signal for itself: the sampler stops. */
+void sampler_step_aside(void);
+
+#endif
