@@ -206,6 +206,11 @@ int perfdata_writer_round(struct perfdata_writer *writer)
     return perfdata_writer_bytes(writer, &header, sizeof header);
 }
 
+int perfdata_writer_flush(struct perfdata_writer *writer)
+{
+    return perfdata_output_flush(&writer->output);
+}
+
 /* --- features ------------------------------------------------------------------------------ */
 
 static size_t padded_length(const char *text)

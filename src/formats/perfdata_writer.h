@@ -42,6 +42,9 @@ int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, s
  * Readers need less memory when that is said every few thousand records. */
 int perfdata_writer_round(struct perfdata_writer *writer);
 
+/* Writes what is still in the buffer, so that it is there should the program be killed. */
+int perfdata_writer_flush(struct perfdata_writer *writer);
+
 /* Writes the rest: of `info` hostname, os_release, perf_version, arch, cpus, cpu_description,
  * cpu_id, memory, arguments, build_ids, clock (each where it is set) and private_data, which perf
  * ignores and perfdata_open finds again. perf warns without arch and cpus. The names of the events

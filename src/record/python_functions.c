@@ -68,6 +68,7 @@ int python_functions_init(struct python_functions *functions, const char *cache,
                                        .file_length = sizeof UNKNOWN - 1};
     uint32_t number;
     error = python_functions_add(functions, 0, &unknown, &number);
+    functions->saved_count = functions->items.count;
     if (error < 0)
         python_functions_done(functions);
     return error;

@@ -256,15 +256,16 @@ static int write_end(struct recording *recording)
     return error ? error : packing;
 }
 
-int recording_finish(struct recording *recording, uint64_t *ret_bytes)
+int recording_finish(struct recording *recording, uint64_t *ret_bytes, int *ret_image_error)
 {
-    int error = recording->error, written = write_end(recording), saved = 0;
-    if (recording->functions.items.count > 1)
-        saved = python_functions_save(&recording->functions);
+    int error = recording->error, written = write_end(recording);
+    *ret_image_error = 0;
+    if (recording->functions.items.count > 1) /* else there was no Python */
+        *ret_image_error = python_functions_save(&recording->functions);
     struct stat status;
     *ret_bytes = fstat(recording->fd, &status) == 0 ? (uint64_t)status.st_size : 0;
     int closed = close(recording->fd) < 0 ? -errno : 0;
     perfdata_writer_close(recording->writer);
     python_functions_done(&recording->functions);
-    return error ? error : written ? written : saved ? saved : closed;
+    return error ? error : written ? written : closed;
 }

@@ -41,8 +41,10 @@ struct recording {
  * failure there is nothing to close. */
 int recording_open(struct recording *recording, const struct recording_settings *settings);
 
-/* Completes the file and closes it. 0, or the errno of the first thing that failed. */
-int recording_finish(struct recording *recording, uint64_t *ret_bytes);
+/* Completes the file and closes it. 0, or the errno of the first thing that failed. Whether the
+ * object file with the Python functions could be written is told apart: without it perf has no
+ * names, but we have. */
+int recording_finish(struct recording *recording, uint64_t *ret_bytes, int *ret_image_error);
 
 /* Who a record is about, and when. */
 struct recording_task {
