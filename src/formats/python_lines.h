@@ -15,6 +15,7 @@
 #ifndef PITVIPER_FORMATS_PYTHON_LINES_H
 #define PITVIPER_FORMATS_PYTHON_LINES_H
 
+#include "base/cursor.h"
 #include "base/vector.h"
 
 #include <stdbool.h>
@@ -34,15 +35,14 @@ struct python_lines_table {
 
 /* Instructions that follow each other and are on one line. */
 struct python_lines_span {
-    uint32_t start, end; /* bytes; never empty. The last end of 3.9 is UINT32_MAX: as far as the code
-                            goes */
+    uint32_t start, end; /* bytes; never empty. UINT32_MAX: as far as the code goes */
     int32_t line;        /* or PYTHON_LINE_NONE; 0 does occur: the start of a module */
 };
 
 /* Walks a table. */
 struct python_lines_walk {
-    struct python_lines_table table;
-    size_t at;     /* next byte of the table */
+    struct cursor cursor; /* over the table */
+    uint32_t python_minor;
     uint32_t end;  /* of the span before */
     int64_t line;  /* as counted so far */
     bool is_ended; /* nothing more comes */
