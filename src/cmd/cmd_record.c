@@ -24,8 +24,11 @@
 #include <unistd.h>
 
 enum { STATUS_NOT_RUNNABLE = 126, STATUS_NOT_FOUND = 127, STATUS_SIGNAL = 128 };
-enum { DEFAULT_HZ = 999, MOST_HZ = 100000, STATUS_INTERVAL_MS = 1000, GRACE_MS = 2000 };
+enum { DEFAULT_HZ = 999, MOST_HZ = 100000 };
 enum { OPTION_CALL_GRAPH = OPTION_LONG_ONLY };
+
+static const uint64_t STATUS_INTERVAL_NS = 1000000000;
+static const uint64_t GRACE_NS = 2000000000; /* for processes to end when they should */
 
 struct request {
     struct recording_settings recording;
@@ -162,37 +165,41 @@ static bool goes_on(const struct request *request, struct workload *workload,
             kill(workload->pid, SIGTERM);
         workload->was_stopped = true;
         return !workload->has_ended && noted.ends == 0 &&
-               passed_ns < request->duration_ns + GRACE_MS * UINT64_C(1000000);
+               passed_ns < request->duration_ns + GRACE_NS;
     }
     if (!workload->has_ended)
         return noted.ends < 2; /* SIGTERM twice: CMD does not want to */
     return noted.ends == 0 && recorder_summary(recorder).running > 0;
 }
 
+/* Somebody may wait for an end that does not come. */
+static void tell_of_others(const struct command *self, const struct recorder *recorder)
+{
+    size_t running = recorder_summary(recorder).running;
+    command_error(self, "the command has ended, but %zu of its processes go on%s", running,
+                  ": they are recorded until they end, or Ctrl-C");
+}
+
 static void record(const struct command *self, const struct request *request,
                    struct recorder *recorder, struct workload *workload, uint64_t start_ns)
 {
-    bool shows_status = isatty(STDERR_FILENO) && !request->is_quiet, was_told = false;
-    uint64_t shown_ns = start_ns, now = start_ns;
+    bool shows_status = isatty(STDERR_FILENO) && !request->is_quiet, was_told = request->is_quiet;
+    uint64_t shown_ns = start_ns, ran_ns = start_ns, now = start_ns;
     while (goes_on(request, workload, recorder, now - start_ns)) {
         int wait_ms = recorder_step(recorder);
         poll(NULL, 0, wait_ms);
         look_after(workload, false);
         now = now_ns();
-        struct recorder_summary summary = recorder_summary(recorder);
-        if (shows_status && now - shown_ns >= STATUS_INTERVAL_MS * UINT64_C(1000000)) {
+        ran_ns = workload->has_ended ? ran_ns : now;
+        if (!was_told && now - ran_ns >= GRACE_NS) {
+            tell_of_others(self, recorder);
+            was_told = true;
+        }
+        if (shows_status && now - shown_ns >= STATUS_INTERVAL_NS) {
+            struct recorder_summary summary = recorder_summary(recorder);
             record_status_show(&summary, now - start_ns);
             shown_ns = now;
         }
-        if (workload->has_ended && !was_told && now - shown_ns > GRACE_MS * UINT64_C(500000)) {
-            command_error(self,
-                          "the command has ended, but %zu of its processes go on: they are "
-                          "recorded until they end, or Ctrl-C",
-                          summary.running);
-            was_told = true;
-        }
-        if (!workload->has_ended)
-            was_told = false;
     }
     if (shows_status)
         record_status_clear();
