@@ -11,9 +11,12 @@ static struct maps_mapping mapping;
 static int count(const char *text)
 {
     struct maps_text walk = maps_text_init(text, strlen(text));
+    struct maps_mapping next;
     int found = 0;
-    while (maps_text_next(&walk, &mapping))
+    while (maps_text_next(&walk, &next)) {
+        mapping = next;
         found++;
+    }
     return found;
 }
 
