@@ -208,7 +208,10 @@ int perfdata_writer_round(struct perfdata_writer *writer)
 
 int perfdata_writer_flush(struct perfdata_writer *writer)
 {
-    return perfdata_output_flush(&writer->output);
+    perfdata_output_flush(&writer->output);
+    put_header(writer, perfdata_output_position(&writer->output), (struct section){0},
+               (const uint64_t[4]){0});
+    return writer->output.error;
 }
 
 /* --- features ------------------------------------------------------------------------------ */

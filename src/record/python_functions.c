@@ -247,7 +247,7 @@ static int write_image(const struct python_functions *functions)
 
 int python_functions_save(struct python_functions *functions)
 {
-    if (functions->saved_count == functions->items.count)
+    if (!python_functions_are_new(functions))
         return 0;
     int error = write_image(functions);
     if (error == 0)

@@ -53,6 +53,12 @@ int python_functions_add(struct python_functions *functions, uint32_t python_min
 uint64_t python_functions_avma(const struct python_functions *functions, uint32_t number,
                                uint32_t offset);
 
+/* Whether any have been added since python_functions_save. */
+static inline bool python_functions_are_new(const struct python_functions *functions)
+{
+    return functions->saved_count != functions->items.count;
+}
+
 /* Writes the object file if anything has been added since. 0 or a negative errno. */
 int python_functions_save(struct python_functions *functions);
 

@@ -20,7 +20,7 @@
 #include <time.h>
 
 static const uint64_t ROUND_NS = 1000000000;
-static const uint64_t FIRST_SAVE_NS = 2000000000, LAST_SAVE_NS = 60000000000;
+static const uint64_t FIRST_SAVE_NS = 1000000000, LAST_SAVE_NS = 60000000000;
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -198,7 +198,8 @@ void recording_tick(struct recording *recording, uint64_t now_ns)
         recording->error = error;
     recording->floor_ns = recording->round_newest_ns;
     recording->round_newest_ns = recording->newest_ns;
-    if (now_ns - recording->save_ns < recording->save_interval_ns)
+    if (now_ns - recording->save_ns < recording->save_interval_ns ||
+        !python_functions_are_new(&recording->functions))
         return;
     recording->save_ns = now_ns;
     if (recording->save_interval_ns < LAST_SAVE_NS)

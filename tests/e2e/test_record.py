@@ -101,7 +101,7 @@ def test_the_chain_of_the_documents_script_is_whole(recorder, python):
     assert (status, out) == (0, ""), err
     profile = recorder.profile().while_running(FOO_BAR_BAZ)
     assert profile.share_of(chain(*CHAIN)) >= 0.99
-    assert profile.share_of(calls("main", "py::foo:" + str(FOO_BAR_BAZ))) >= 0.99
+    assert profile.share_of(calls("_start", "py::foo:" + str(FOO_BAR_BAZ))) >= 0.99
 
 
 @every_python()
@@ -112,17 +112,24 @@ def test_perf_shows_the_lines(recorder, python):
     assert f"{FOO_BAR_BAZ.name}:{loop}" in text
 
 
+def native_between(sample, caller, callee):
+    """How many C functions stand between two Python functions."""
+    functions = [frame.function for frame in sample.stack]
+    between = functions[functions.index(caller) + 1:functions.index(callee)]
+    assert not any(between)
+    return len(between)
+
+
 def test_c_functions_stand_between_the_python_functions(recorder):
     code = ("def key(n):\n    return sum(range(2000))\n"
             "def outer():\n    sorted(range(6000), key=key)\nouter()\n")
     status, _, err = recorder.run("-F", 1999, sys.executable, "-c", code)
     assert status == 0, err
-    samples = [sample for sample in recorder.profile().samples
-               if any(frame.function == "key" for frame in sample.stack)]
+    samples = [sample for sample in recorder.profile().samples if chain("outer", "key")(sample)]
     assert len(samples) > 100
-    whole = calls("py::<module>:<string>", "py::outer:<string>", "builtin_sorted",
-                  "py::key:<string>", "builtin_sum")
-    assert sum(map(whole, samples)) / len(samples) > 0.8
+    # The evaluator that runs outer, what sorted is made of, the evaluator that runs key is behind it.
+    assert all(native_between(sample, "outer", "key") >= 3 for sample in samples)
+    assert sum(sample.stack[-1].function is None for sample in samples) > 0.9 * len(samples)
 
 
 @pytest.mark.parametrize("status", [0, 3, 255])
@@ -207,7 +214,7 @@ def test_a_recorder_that_is_killed_leaves_a_recording_and_the_command_goes_on(re
     os.rmdir(folder)  # empty
     profile = recorder.profile()
     assert len(profile.samples) > 500
-    assert profile.of("python3").share_of(chain("<module>", "spin")) > 0.5
+    assert profile.share_of(chain("<module>", "spin")) > 0.5
 
 
 def test_duration(recorder):
