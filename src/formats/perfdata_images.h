@@ -58,9 +58,11 @@ struct perfdata_images {
 int perfdata_images_open(struct perfdata_images *images, const void *private_data, size_t length);
 void perfdata_images_done(struct perfdata_images *images);
 
-/* The image of a build-id; NULL when there is none. */
+/* The image of a build-id or, when that is not known (0 bytes), of a path; NULL when there is none.
+ */
 const struct perfdata_image *perfdata_images_find(const struct perfdata_images *images,
-                                                  const uint8_t *build_id, size_t length);
+                                                  const char *path, const uint8_t *build_id,
+                                                  size_t build_id_length);
 
 /* Its bytes: free them. 0; -EBADMSG; -ENOMEM. */
 int perfdata_image_unpack(const struct perfdata_image *image, uint8_t **ret_data);
