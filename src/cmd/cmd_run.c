@@ -6,84 +6,16 @@
  * and setuid ones simply run. */
 #include "base/cleanup.h"
 #include "cmd/command.h"
+#include "cmd/preload.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { STATUS_NOT_RUNNABLE = 126, STATUS_NOT_FOUND = 127 };
-
-/* Where the shared object may lie, seen from the folder of this program: a build tree, an
- * installation, and the Python package when both came with the wheel. One file fits every CPython,
- * so any match will do. */
-static const char *const PLACES[] = {
-    "pitviper.so",
-    "../lib*/pitviper/pitviper.so",
-    "../lib/*/pitviper/pitviper.so",
-    "../lib/python3*/*-packages/pitviper/_pitviper.so",
-};
-
-/* Appends the place to the folder and looks there. True and the path, without links and dots. */
-static bool look_at(const char *folder, const char *place, char ret_path[PATH_MAX])
-{
-    char pattern[PATH_MAX + 64];
-    snprintf(pattern, sizeof pattern, "%s/%s", folder, place);
-    glob_t found;
-    bool matches = glob(pattern, 0, NULL, &found) == 0;
-    if (matches)
-        matches = realpath(found.gl_pathv[0], ret_path) != NULL;
-    globfree(&found);
-    return matches;
-}
-
-/* True and the path, or false after the line that says what is missing. */
-static bool find_library(const struct command *self, char ret_path[PATH_MAX])
-{
-    const char *given = getenv("PITVIPER_LIBRARY");
-    if (given && *given) {
-        if (realpath(given, ret_path) && access(ret_path, R_OK) == 0)
-            return true;
-        command_error(self, "cannot read PITVIPER_LIBRARY '%s': %s", given, strerror(errno));
-        return false;
-    }
-    char folder[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    for (size_t i = 0; slash && i < sizeof PLACES / sizeof *PLACES; i++) {
-        *slash = '\0';
-        if (look_at(folder, PLACES[i], ret_path))
-            return true;
-    }
-    command_error(self, "cannot find pitviper.so beside this program or in ../lib/pitviper; "
-                        "PITVIPER_LIBRARY can say where it is");
-    return false;
-}
-
-/* Puts the library before whatever is preloaded already. False after the line that says why not. */
-static bool preload(const struct command *self, const char *library)
-{
-    if (strpbrk(library, " :")) {
-        command_error(self, "'%s' cannot be preloaded: there is a blank or a colon in its path",
-                      library);
-        return false;
-    }
-    const char *others = getenv("LD_PRELOAD");
-    CLEANUP(cleanup_free) char *value = NULL;
-    if (!others || !*others)
-        value = strdup(library);
-    else if (asprintf(&value, "%s:%s", library, others) < 0)
-        value = NULL;
-    if (value && setenv("LD_PRELOAD", value, 1) == 0)
-        return true;
-    command_error(self, "out of memory");
-    return false;
-}
 
 /* Ends the range before, if there is one, and starts the next. */
 static void print_border(FILE *out, unsigned long last_end, unsigned long start)
@@ -137,7 +69,7 @@ static int run(const struct command *self, int argc, char **argv)
         return STATUS_USAGE;
     }
     char library[PATH_MAX];
-    if (!find_library(self, library) || !preload(self, library))
+    if (!preload_find(self, library) || !preload_set(self, library))
         return STATUS_FAILED;
     if (setenv("PITVIPER", mode, 1) < 0) {
         command_error(self, "out of memory");

@@ -24,6 +24,7 @@ extern const struct command cmd_doctor;
 extern const struct command cmd_help;
 extern const struct command cmd_inject;
 extern const struct command cmd_inspect;
+extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
 

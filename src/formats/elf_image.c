@@ -32,7 +32,9 @@
 #include "formats/elf_image.h"
 
 #include "base/hashtable.h"
+#include "formats/dwarf_lines.h"
 #include "formats/elf_image_lines.h"
+#include "formats/elf_parts.h"
 #include "formats/jit_frame.h"
 
 #include <elf.h>
@@ -66,14 +68,7 @@ enum {
                    NOTE_NAME_BYTES + ELF_IMAGE_BUILD_ID_BYTES
 };
 
-static const struct {
-    const char *name;
-    uint64_t type;
-    uint64_t flags;
-    uint64_t alignment;
-    uint64_t link;
-    uint64_t entry_bytes;
-} SECTION_KINDS[SECTIONS] = {
+static const struct elf_part SECTION_KINDS[SECTIONS] = {
     [NO_SECTION] = {.name = ""},
     [NOTE] = {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0},
     [TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 16, 0, 0},
@@ -198,49 +193,6 @@ static int find_frames(struct image *image)
     return error;
 }
 
-static void encode_elf_header(struct writer *writer, const struct image *image)
-{
-    Elf64_Ehdr header = {
-        .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-        .e_type = ET_DYN,
-        .e_machine = (Elf64_Half)image->source->elf_machine,
-        .e_version = EV_CURRENT,
-        .e_phoff = sizeof header,
-        .e_shoff = image->headers_fileoff,
-        .e_ehsize = sizeof header,
-        .e_phentsize = sizeof(Elf64_Phdr),
-        .e_phnum = PROGRAM_HEADERS,
-        .e_shentsize = sizeof(Elf64_Shdr),
-        .e_shnum = (Elf64_Half)section_count(image),
-        .e_shstrndx = SHSTRTAB};
-    writer_bytes(writer, &header, sizeof header);
-}
-
-static void encode_program_header(struct writer *writer, const struct image *image, uint32_t type,
-                                  enum section section)
-{
-    uint64_t start = type == PT_LOAD ? 0 : image->starts[section];
-    uint64_t bytes = image->ends[section] - start;
-    Elf64_Phdr header = {.p_type = type,
-                         .p_flags = type == PT_LOAD ? PF_R | PF_X : PF_R,
-                         .p_offset = start,
-                         .p_vaddr = start,
-                         .p_paddr = start,
-                         .p_filesz = bytes,
-                         .p_memsz = bytes,
-                         .p_align = type == PT_LOAD ? ELF_IMAGE_PAGE : 4};
-    writer_bytes(writer, &header, sizeof header);
-}
-
-/* The id itself comes last, when everything else is known. */
-static void encode_note(struct writer *writer)
-{
-    Elf64_Nhdr note = {NOTE_NAME_BYTES, ELF_IMAGE_BUILD_ID_BYTES, NT_GNU_BUILD_ID};
-    writer_bytes(writer, &note, sizeof note);
-    writer_bytes(writer, "GNU", NOTE_NAME_BYTES);
-    writer_zeros(writer, ELF_IMAGE_BUILD_ID_BYTES);
-}
-
 static void encode_text(struct writer *writer, const struct image *image)
 {
     for (size_t i = 0; i < image->source->count; i++) {
@@ -310,21 +262,13 @@ static void encode_strtab(struct writer *writer, const struct image *image)
     }
 }
 
-static void encode_shstrtab(struct writer *writer)
-{
-    for (int i = 0; i < SECTIONS; i++)
-        writer_bytes(writer, SECTION_KINDS[i].name, strlen(SECTION_KINDS[i].name) + 1);
-}
-
 static void encode_section(struct writer *writer, struct image *image, enum section section)
 {
-    struct elf_image_unit unit = {.source = image->source,
-                                  .base_avma = image->base_avma,
-                                  .svma = image->text_svma,
-                                  .size = image->text_bytes};
+    struct dwarf_unit unit = {
+        .title = image->source->title, .svma = image->text_svma, .size = image->text_bytes};
     switch (section) {
     case NOTE:
-        return encode_note(writer);
+        return elf_parts_encode_note(writer);
     case TEXT:
         return encode_text(writer, image);
     case EH_FRAME:
@@ -336,15 +280,15 @@ static void encode_section(struct writer *writer, struct image *image, enum sect
     case STRTAB:
         return encode_strtab(writer, image);
     case SHSTRTAB:
-        return encode_shstrtab(writer);
+        return elf_parts_encode_names(writer, SECTION_KINDS, SECTIONS);
     case DEBUG_LINE:
-        return elf_image_encode_debug_line(writer, &image->lines, &unit);
+        return elf_image_encode_debug_line(writer, &image->lines, image->source, image->base_avma);
     case DEBUG_INFO:
-        return elf_image_encode_debug_info(writer, &unit);
+        return dwarf_encode_info(writer, &unit);
     case DEBUG_ABBREV:
-        return elf_image_encode_debug_abbrev(writer);
+        return dwarf_encode_abbrev(writer);
     case DEBUG_ARANGES:
-        return elf_image_encode_debug_aranges(writer, &unit);
+        return dwarf_encode_aranges(writer, &unit);
     default:
         return;
     }
@@ -360,31 +304,18 @@ static enum section named_like(const struct image *image, size_t section)
     return (enum section)section;
 }
 
-static size_t name_offset(enum section section)
-{
-    size_t offset = 0;
-    for (int i = 0; i < (int)section; i++)
-        offset += strlen(SECTION_KINDS[i].name) + 1;
-    return offset;
-}
-
 static void encode_section_headers(struct writer *writer, struct image *image)
 {
     writer_align(writer, 0, 8);
     image->headers_fileoff = writer->length;
     for (size_t i = 0; i < section_count(image); i++) {
-        Elf64_Shdr header = {.sh_name = (Elf64_Word)name_offset(named_like(image, i)),
-                             .sh_type = (Elf64_Word)SECTION_KINDS[i].type,
-                             .sh_flags = SECTION_KINDS[i].flags,
-                             .sh_offset = image->starts[i],
-                             .sh_size = image->ends[i] - image->starts[i],
-                             .sh_link = (Elf64_Word)SECTION_KINDS[i].link,
-                             .sh_addralign = SECTION_KINDS[i].alignment,
-                             .sh_entsize = SECTION_KINDS[i].entry_bytes};
-        if (header.sh_flags & SHF_ALLOC || i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
-            header.sh_addr = header.sh_offset;
+        Elf64_Shdr header =
+            elf_part_header(&SECTION_KINDS[i], image->starts[i], image->ends[i] - image->starts[i]);
+        header.sh_name = elf_part_name(SECTION_KINDS, named_like(image, i));
         if (i == SYMTAB)
             header.sh_info = 1; /* the first symbol that is not local */
+        if (i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
+            header.sh_addr = header.sh_offset;
         writer_bytes(writer, &header, sizeof header);
     }
 }
@@ -403,10 +334,16 @@ static void encode_room(struct writer *writer, struct image *image)
 
 static void encode(struct writer *writer, struct image *image)
 {
-    encode_elf_header(writer, image);
-    encode_program_header(writer, image, PT_LOAD, TEXT);
-    encode_program_header(writer, image, PT_NOTE, NOTE);
-    encode_program_header(writer, image, PT_GNU_EH_FRAME, EH_FRAME_HDR);
+    const uint64_t *starts = image->starts, *ends = image->ends;
+    struct elf_parts_header header = {.machine = (uint16_t)image->source->elf_machine,
+                                      .segment_count = PROGRAM_HEADERS,
+                                      .section_count = (uint16_t)section_count(image),
+                                      .sections_fileoff = image->headers_fileoff,
+                                      .names_section = SHSTRTAB};
+    elf_parts_encode_header(writer, &header);
+    elf_parts_encode_segment(writer, PT_LOAD, 0, ends[EH_FRAME_HDR]);
+    elf_parts_encode_segment(writer, PT_NOTE, starts[NOTE], ends[NOTE]);
+    elf_parts_encode_segment(writer, PT_GNU_EH_FRAME, starts[EH_FRAME_HDR], ends[EH_FRAME_HDR]);
     for (size_t i = NOTE; i < section_count(image); i++) {
         if (i == ROOM_EH_FRAME || i == ROOM_EH_FRAME_HDR)
             continue;

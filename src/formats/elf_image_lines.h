@@ -1,4 +1,4 @@
-/* The DWARF sections of an image that lead from addresses to lines. Part of elf_image.c. */
+/* The lines of an image of generated code. Part of elf_image.c. */
 #ifndef PITVIPER_FORMATS_ELF_IMAGE_LINES_H
 #define PITVIPER_FORMATS_ELF_IMAGE_LINES_H
 
@@ -26,18 +26,7 @@ int elf_image_lines_init(struct elf_image_lines *lines, const struct elf_image_s
                          uint64_t base_avma);
 void elf_image_lines_done(struct elf_image_lines *lines);
 
-/* The code that the compilation unit covers. */
-struct elf_image_unit {
-    const struct elf_image_source *source;
-    uint64_t base_avma;
-    uint64_t svma;
-    uint64_t size;
-};
-
 void elf_image_encode_debug_line(struct writer *writer, const struct elf_image_lines *lines,
-                                 const struct elf_image_unit *unit);
-void elf_image_encode_debug_info(struct writer *writer, const struct elf_image_unit *unit);
-void elf_image_encode_debug_abbrev(struct writer *writer);
-void elf_image_encode_debug_aranges(struct writer *writer, const struct elf_image_unit *unit);
+                                 const struct elf_image_source *source, uint64_t base_avma);
 
 #endif

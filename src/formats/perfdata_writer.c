@@ -206,6 +206,14 @@ int perfdata_writer_round(struct perfdata_writer *writer)
     return perfdata_writer_bytes(writer, &header, sizeof header);
 }
 
+int perfdata_writer_flush(struct perfdata_writer *writer)
+{
+    perfdata_output_flush(&writer->output);
+    put_header(writer, perfdata_output_position(&writer->output), (struct section){0},
+               (const uint64_t[4]){0});
+    return writer->output.error;
+}
+
 /* --- features ------------------------------------------------------------------------------ */
 
 static size_t padded_length(const char *text)

@@ -8,8 +8,8 @@
  *     perfdata_writer_close(writer);
  *
  * Records go through a buffer of fixed size, so memory is bounded whatever the size of the file. A
- * file that is never finished (the program was killed) is like perf's own: readable by us and, with
- * its size field 0, by tools that repair that.
+ * file that is never finished (the program was killed) has its records up to the last
+ * perfdata_writer_flush. Without one it is like perf's own: readable by us, with its size field 0.
  *
  * What perf asks of records: a MMAP2 is not stamped later than the samples that need it; samples
  * have PERF_RECORD_MISC_USER or _KERNEL in `misc`; threads are announced by FORK or COMM. Without
@@ -41,6 +41,10 @@ int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, s
 /* Says that no record will follow which is older than the newest one before the last such call.
  * Readers need less memory when that is said every few thousand records. */
 int perfdata_writer_round(struct perfdata_writer *writer);
+
+/* Writes what is still in the buffer and the size of it all, so that the file can be read as far as
+ * it goes should the program be killed. */
+int perfdata_writer_flush(struct perfdata_writer *writer);
 
 /* Writes the rest: of `info` hostname, os_release, perf_version, arch, cpus, cpu_description,
  * cpu_id, memory, arguments, build_ids, clock (each where it is set) and private_data, which perf

@@ -125,9 +125,8 @@ int sample_ring_open(struct sample_ring *ring, const char *path)
     return error;
 }
 
-const struct sample_record *sample_ring_peek(const struct sample_ring *ring)
+const struct sample_record *sample_ring_peek_at(const struct sample_ring *ring, uint64_t position)
 {
-    uint64_t position = atomic_load_explicit(&ring->header->tail, memory_order_relaxed);
     uint64_t mask = ring->data_bytes - 1;
     const struct sample_record *record = (const void *)(ring->data + (position & mask));
     uint64_t seal = atomic_load_explicit(&record->seal, memory_order_acquire);
@@ -135,6 +134,12 @@ const struct sample_record *sample_ring_peek(const struct sample_ring *ring)
         record->bytes > ring->data_bytes || record->bytes % 8)
         return NULL;
     return record;
+}
+
+const struct sample_record *sample_ring_peek(const struct sample_ring *ring)
+{
+    return sample_ring_peek_at(ring,
+                               atomic_load_explicit(&ring->header->tail, memory_order_relaxed));
 }
 
 void sample_ring_done_with(struct sample_ring *ring, const struct sample_record *record)

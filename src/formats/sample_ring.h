@@ -170,4 +170,7 @@ int sample_ring_open(struct sample_ring *ring, const char *path);
 const struct sample_record *sample_ring_peek(const struct sample_ring *ring);
 void sample_ring_done_with(struct sample_ring *ring, const struct sample_record *record);
 
+/* The same at a position of one's own: `tail` or where a record that was peeked at ends. */
+const struct sample_record *sample_ring_peek_at(const struct sample_ring *ring, uint64_t position);
+
 #endif

@@ -301,6 +301,8 @@ static int start(struct loader *loader)
     int error = modules_init(&loader->modules, profile, &loader->search);
     if (error == 0)
         error = stacks_init(&loader->stacks, profile, &loader->resolver, limit);
+    if (error == 0)
+        error = modules_take_images(&loader->modules, info->private_data, info->private_length);
     for (size_t i = 0; error == 0 && i < info->build_id_count; i++)
         error = modules_note_build_id(&loader->modules, &info->build_ids[i]);
     return error < 0 ? error : take_events(loader);

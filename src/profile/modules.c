@@ -27,6 +27,7 @@ void modules_done(struct modules *modules)
     }
     vector_done(&modules->files);
     hashtable_done(&modules->by_path);
+    perfdata_images_done(&modules->images);
 }
 
 /* How perf shows a path: the base name; the names of perf maps and kernel modules are special. */
@@ -102,6 +103,27 @@ int modules_note_build_id(struct modules *modules, const struct perfdata_build_i
         &module);
 }
 
+int modules_take_images(struct modules *modules, const void *private_data, size_t length)
+{
+    perfdata_images_done(&modules->images);
+    int error = perfdata_images_open(&modules->images, private_data, length);
+    return error == -ENOMEM ? error : 0;
+}
+
+/* The module's image in the recording; NULL when there is none. */
+static struct native *open_image(struct modules *modules, const struct profile_module *module)
+{
+    const char *path = profile_text(modules->profile, module->path);
+    const struct perfdata_image *image =
+        perfdata_images_find(&modules->images, path, module->build_id, module->build_id_size);
+    struct native *native;
+    uint8_t *data;
+    if (!image || perfdata_image_unpack(image, &data) < 0 ||
+        native_open_memory(modules->search, path, data, image->length, &native) < 0)
+        return NULL;
+    return native;
+}
+
 struct native *modules_native(struct modules *modules, uint32_t number, int32_t pid)
 {
     struct modules_file *file = &modules->files.items[number];
@@ -115,7 +137,8 @@ struct native *modules_native(struct modules *modules, uint32_t number, int32_t 
                                    .build_id = module->build_id,
                                    .build_id_size = module->build_id_size,
                                    .root = pid > 0 ? root : NULL};
-    if (native_open(modules->search, &wanted, &file->native) < 0)
+    file->native = open_image(modules, module);
+    if (!file->native && native_open(modules->search, &wanted, &file->native) < 0)
         file->native = NULL;
     module->has_symbols = file->native && native_has_symbols(file->native);
     return file->native;

@@ -3,6 +3,7 @@
 #define PITVIPER_PROFILE_MODULES_H
 
 #include "base/hashtable.h"
+#include "formats/perfdata_images.h"
 #include "profile/profile.h"
 #include "symbol/jit_file.h"
 #include "symbol/native.h"
@@ -18,6 +19,7 @@ struct modules {
     const struct elf_debug_search *search; /* borrowed */
     VECTOR(struct modules_file) files;     /* per module of the profile */
     struct hashtable by_path;
+    struct perfdata_images images; /* that the recording has with it */
 };
 
 /* Adds "[unknown]" as module 0. 0 or -ENOMEM. modules_done is needed in any case. */
@@ -40,6 +42,10 @@ int modules_find(struct modules *modules, const struct modules_wanted *wanted,
 
 /* Notes build-ids by path, for modules that are found without one. 0 or -ENOMEM. */
 int modules_note_build_id(struct modules *modules, const struct perfdata_build_id *build_id);
+
+/* Takes the images that are in the recording's private data, which must outlive this: they come
+ * before files on disk. 0 or -ENOMEM; damaged ones count as missing. */
+int modules_take_images(struct modules *modules, const void *private_data, size_t length);
 
 /* The file of a module, opened at the first call; NULL when there is none. `pid` is a process that
  * has it mapped: where to look if it lives in a container. */

@@ -231,14 +231,13 @@ static void close_dwarf(Dwarf **dwarf)
         dwarf_end(*dwarf);
 }
 
-int debug_info_open(const char *path, struct debug_info **ret_info)
+static void close_elf(Elf **elf)
 {
-    CLEANUP(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    CLEANUP(close_dwarf) Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
-    if (!dwarf)
-        return -ENOENT;
+    elf_end(*elf);
+}
+
+static int read_dwarf(Dwarf *dwarf, struct debug_info **ret_info)
+{
     struct debug_info *info = calloc(1, sizeof *info);
     if (!info)
         return -ENOMEM;
@@ -255,6 +254,23 @@ int debug_info_open(const char *path, struct debug_info **ret_info)
     sort(info);
     *ret_info = info;
     return 0;
+}
+
+int debug_info_open(const char *path, struct debug_info **ret_info)
+{
+    CLEANUP(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    CLEANUP(close_dwarf) Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
+    return dwarf ? read_dwarf(dwarf, ret_info) : -ENOENT;
+}
+
+int debug_info_open_memory(const void *data, size_t length, struct debug_info **ret_info)
+{
+    elf_version(EV_CURRENT);
+    CLEANUP(close_elf) Elf *elf = elf_memory((char *)data, length); /* only read */
+    CLEANUP(close_dwarf) Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+    return dwarf ? read_dwarf(dwarf, ret_info) : -ENOENT;
 }
 
 void debug_info_close(struct debug_info *info)

@@ -23,6 +23,10 @@ struct debug_place {
  * was built without libdw; -ENOMEM; negative errno of open. On failure there is nothing to close.
  */
 int debug_info_open(const char *path, struct debug_info **ret_info);
+
+/* The same of a file in memory, which is needed for the call only. */
+int debug_info_open_memory(const void *data, size_t length, struct debug_info **ret_info);
+
 void debug_info_close(struct debug_info *info); /* NULL is fine */
 
 /* The places of an address, innermost first: inlined functions, then the function itself. Returns

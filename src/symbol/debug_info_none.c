@@ -10,6 +10,14 @@ int debug_info_open(const char *path, struct debug_info **ret_info)
     return -ENOTSUP;
 }
 
+int debug_info_open_memory(const void *data, size_t length, struct debug_info **ret_info)
+{
+    (void)data;
+    (void)length;
+    (void)ret_info;
+    return -ENOTSUP;
+}
+
 void debug_info_close(struct debug_info *info)
 {
     (void)info;

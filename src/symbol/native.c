@@ -20,6 +20,7 @@
 struct native {
     const struct elf_debug_search *search; /* borrowed */
     struct elf_object *object;
+    uint8_t *data;            /* of the object when it is in memory; owned */
     struct elf_object *debug; /* valid with `looked_for_debug`; NULL: there is none */
     struct elf_symtab symtab; /* valid with `has_symtab` */
     struct unwind_table unwind;
@@ -80,6 +81,24 @@ int native_open(const struct elf_debug_search *search, const struct native_wante
     return 0;
 }
 
+int native_open_memory(const struct elf_debug_search *search, const char *path, uint8_t *data,
+                       size_t length, struct native **ret_native)
+{
+    struct native *native = calloc(1, sizeof *native);
+    int error = -ENOMEM;
+    if (native)
+        error = elf_object_open_memory(path, data, length, &native->object);
+    if (error < 0) {
+        free(native);
+        free(data);
+        return error;
+    }
+    native->search = search;
+    native->data = data;
+    *ret_native = native;
+    return 0;
+}
+
 void native_close(struct native *native)
 {
     if (!native)
@@ -91,6 +110,7 @@ void native_close(struct native *native)
     debug_info_close(native->info);
     elf_object_close(native->debug);
     elf_object_close(native->object);
+    free(native->data);
     free(native);
 }
 
@@ -170,7 +190,12 @@ static const struct debug_info *info_of(struct native *native)
     const struct elf_object *object = native->object;
     if (!has_dwarf(object))
         object = native_debug(native);
-    if (!has_dwarf(object) || debug_info_open(object->path, &native->info) < 0)
+    int error = -ENOENT;
+    if (has_dwarf(object))
+        error = object->is_mapped
+                    ? debug_info_open(object->path, &native->info)
+                    : debug_info_open_memory(object->data, object->length, &native->info);
+    if (error < 0)
         native->info = NULL;
     return native->info;
 }

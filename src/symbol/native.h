@@ -24,6 +24,11 @@ struct native;
  * another build-id; -ENOMEM; otherwise what elf_object_open returns. */
 int native_open(const struct elf_debug_search *search, const struct native_wanted *wanted,
                 struct native **ret_native);
+
+/* The same for a file in memory. Takes the data over, to be freed with the object, and also when
+ * this fails: with -ENOMEM, -EBADMSG or -ENOTSUP. */
+int native_open_memory(const struct elf_debug_search *search, const char *path, uint8_t *data,
+                       size_t length, struct native **ret_native);
 void native_close(struct native *native); /* NULL is fine */
 
 /* The symbol at a place in the file; false when there is none or memory is short. */

@@ -65,10 +65,25 @@ class Samply:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
             env=ENVIRONMENT, timeout=TIME_LIMIT_S)
         assert result.returncode == 0, result.stdout
-        profile = Profile(read_profile(json.loads(output.read_text()),
-                                       json.loads(output.with_suffix(".syms.json").read_text())))
+        profile = self.read(output)
         self.pids |= profile.pids
         return profile
+
+    def import_recording(self, data):
+        """What samply makes of a perf.data."""
+        output = self.folder / "imported.json"
+        result = subprocess.run(
+            words(self.path, "import", "--save-only", "--unstable-presymbolicate", "--output",
+                  output, data),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
+            env=ENVIRONMENT, timeout=TIME_LIMIT_S)
+        assert result.returncode == 0, result.stdout
+        return self.read(output)
+
+    @staticmethod
+    def read(output):
+        return Profile(read_profile(json.loads(output.read_text()),
+                                    json.loads(output.with_suffix(".syms.json").read_text())))
 
     def close(self):
         for pid in self.pids:

@@ -1,0 +1,118 @@
+#include "cmd/record_summary.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const TRIGGERS[RECORDER_TRIGGERS] = {
+    [SAMPLE_TRIGGER_NONE] = "nothing",
+    [SAMPLE_TRIGGER_PERF] = "perf events",
+    [SAMPLE_TRIGGER_PERF_USER] = "perf events without kernel time",
+    [SAMPLE_TRIGGER_CPU_TIMER] = "CPU-time timers, as often as the kernel's clock ticks",
+    [SAMPLE_TRIGGER_WALL_TIMER] = "timers",
+};
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+static uint64_t rate(uint64_t count, uint64_t ns)
+{
+    return ns ? (uint64_t)((double)count * 1e9 / (double)ns) : 0;
+}
+
+void record_status_show(const struct recorder_summary *summary, uint64_t now_ns)
+{
+    static uint64_t last_samples, last_ns;
+    char samples[TEXT_NUMBER_BYTES], hertz[TEXT_NUMBER_BYTES], lost[TEXT_NUMBER_BYTES];
+    const struct process_counts *counts = &summary->counts;
+    uint64_t per_second = rate(counts->samples - last_samples, now_ns - last_ns);
+    last_samples = counts->samples;
+    last_ns = now_ns;
+    fprintf(stderr, "\r\033[K%.0f s, %s samples, %s a second, %s lost", (double)now_ns / 1e9,
+            text_number(counts->samples, samples), text_number(per_second, hertz),
+            text_number(counts->lost, lost));
+    fflush(stderr);
+}
+
+void record_status_clear(void)
+{
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+}
+
+static void print_number(const char *what, uint64_t value)
+{
+    char number[TEXT_NUMBER_BYTES];
+    fprintf(stderr, ", %s %s", text_number(value, number), what);
+}
+
+static void print_triggers(const struct recorder_summary *summary)
+{
+    const char *separator = "";
+    fputs("pitviper record: interrupted by ", stderr);
+    for (size_t i = 0; i < RECORDER_TRIGGERS; i++) {
+        if (!summary->by_trigger[i])
+            continue;
+        fprintf(stderr, "%s%s", separator, TRIGGERS[i]);
+        if (summary->by_trigger[i] != summary->processes)
+            fprintf(stderr, " (%zu of %zu processes)", summary->by_trigger[i], summary->processes);
+        separator = "; ";
+    }
+    fputc('\n', stderr);
+}
+
+static void print_quality(const struct process_counts *counts)
+{
+    fprintf(stderr, "pitviper record: complete stacks %.2f %%", share(counts->complete, counts->samples));
+    print_number("truncated", counts->truncated);
+    print_number("broken", counts->broken);
+    if (counts->python)
+        fprintf(stderr, "; Python frames unmatched %.2f %%",
+                share(counts->unmatched, counts->python));
+    if (counts->cut)
+        print_number("cut", counts->cut);
+    if (counts->damaged)
+        print_number("damaged records", counts->damaged);
+    fputc('\n', stderr);
+}
+
+static void print_problems(const struct recorder_summary *summary)
+{
+    for (size_t i = 0; i < summary->problem_count; i++) {
+        const struct recorder_problem *problem = &summary->problems[i];
+        fputs("pitviper record: ", stderr);
+        text_print(stderr, problem->command, strlen(problem->command), 0);
+        if (problem->count > 1)
+            fprintf(stderr, " and %zu more processes", problem->count - 1);
+        fputs(": ", stderr);
+        text_print(stderr, problem->problem, strlen(problem->problem), 0);
+        fputc('\n', stderr);
+    }
+}
+
+void record_summary_print(const struct recorder_summary *summary, const char *path,
+                          uint64_t duration_ns)
+{
+    const struct process_counts *counts = &summary->counts;
+    char number[TEXT_NUMBER_BYTES];
+    fputs("pitviper record: wrote ", stderr);
+    text_print(stderr, path, strlen(path), 0);
+    fprintf(stderr, ", %.2f MB: %s samples", (double)summary->bytes / 1e6,
+            text_number(counts->samples, number));
+    print_number("lost", counts->lost);
+    fprintf(stderr, ", of %zu process%s in %.1f s\n", summary->processes,
+            summary->processes == 1 ? "" : "es", (double)duration_ns / 1e9);
+    if (counts->samples)
+        print_quality(counts);
+    if (summary->processes)
+        print_triggers(summary);
+    print_problems(summary);
+    if (summary->image_error) {
+        fputs("pitviper record: perf will have no names of Python functions, since ", stderr);
+        text_print(stderr, summary->image_path, strlen(summary->image_path), 0);
+        fprintf(stderr, " can't be written: %s\n", strerror(-summary->image_error));
+    }
+}

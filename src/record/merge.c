@@ -1,0 +1,138 @@
+/* One walk over both lists, since both go from the innermost to the outermost. For each group of
+ * Python frames that ends in a border the C function is found at or behind the last one found. What
+ * finds none stays in the order it has: if its border lies behind the last C function that is known
+ * (the stack was cut off) behind all of them, otherwise where the walk is. */
+#include "record/merge.h"
+
+#include "formats/sample_ring.h"
+
+struct walk {
+    const struct merge_stacks *stacks;
+    struct merge_result *result;
+    size_t next;    /* C function that has not been put out yet */
+    size_t skipped; /* evaluators among those put out that had no group */
+    size_t unplaced; /* groups that found no C function */
+};
+
+static const size_t NOWHERE = SIZE_MAX;
+
+/* A search that finds nothing looks at the whole stack: not for ever. */
+enum { MOST_UNPLACED = 100 };
+
+static bool is_evaluator(const struct merge_stacks *stacks, size_t number)
+{
+    uint64_t pc = stacks->pcs[number];
+    for (size_t i = 0; i < stacks->evaluator_count; i++)
+        if (pc >= stacks->evaluators[i].start_avma && pc < stacks->evaluators[i].end_avma)
+            return true;
+    return false;
+}
+
+static void put(struct merge_result *result, uint64_t entry)
+{
+    if (result->count < result->capacity)
+        result->entries[result->count++] = entry;
+    else
+        result->is_cut = true;
+}
+
+/* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
+static void put_native(struct walk *walk, size_t end, bool has_group)
+{
+    for (; walk->next < end; walk->next++) {
+        put(walk->result, walk->stacks->pcs[walk->next]);
+        bool is_used = has_group && walk->next + 1 == end;
+        walk->skipped += !is_used && is_evaluator(walk->stacks, walk->next);
+    }
+}
+
+/* The C function whose part of the stack has the address, from walk->next on. */
+static size_t find_by_address(const struct walk *walk, uint64_t avma)
+{
+    const struct merge_stacks *stacks = walk->stacks;
+    for (size_t i = walk->next; i < stacks->count; i++) {
+        uint64_t start = i ? stacks->cfas[i - 1] : stacks->stack_avma;
+        if (avma >= start && avma < stacks->cfas[i])
+            return i;
+    }
+    return NOWHERE;
+}
+
+static size_t find_by_code(const struct walk *walk)
+{
+    for (size_t i = walk->next; i < walk->stacks->count; i++)
+        if (is_evaluator(walk->stacks, i))
+            return i;
+    return NOWHERE;
+}
+
+static bool is_behind_all(const struct walk *walk, uint64_t avma)
+{
+    const struct merge_stacks *stacks = walk->stacks;
+    uint64_t last = stacks->stack_avma;
+    for (size_t i = stacks->count; i > 0; i--) {
+        if (stacks->cfas[i - 1]) {
+            last = stacks->cfas[i - 1];
+            break;
+        }
+    }
+    return avma == 0 || avma >= last;
+}
+
+static void find_place(struct walk *walk, uint64_t border)
+{
+    uint64_t avma = border & ~SAMPLE_FRAME_BORDER;
+    size_t place = NOWHERE;
+    if (walk->unplaced < MOST_UNPLACED)
+        place = avma ? find_by_address(walk, avma) : find_by_code(walk);
+    if (place != NOWHERE) {
+        if (avma && walk->result->on_evaluator)
+            walk->result->on_evaluator(walk->result->context, walk->stacks->pcs[place]);
+        put_native(walk, place + 1, true);
+        return;
+    }
+    walk->unplaced++;
+    if (walk->unplaced < MOST_UNPLACED && is_behind_all(walk, avma))
+        put_native(walk, walk->stacks->count, false);
+}
+
+/* Without addresses: when there is one evaluator more than groups, the innermost is the one that
+ * has no Python frame yet. */
+static void skip_starting(struct walk *walk)
+{
+    const struct merge_stacks *stacks = walk->stacks;
+    size_t groups = 0, unknown = 0, evaluators = 0;
+    for (size_t i = 0; i < stacks->frame_count; i++) {
+        groups += (stacks->frames[i] & SAMPLE_FRAME_BORDER) != 0;
+        unknown += stacks->frames[i] == SAMPLE_FRAME_BORDER;
+    }
+    if (!unknown)
+        return;
+    for (size_t i = 0; i < stacks->count; i++)
+        evaluators += is_evaluator(stacks, i);
+    size_t first = evaluators == groups + 1 ? find_by_code(walk) : NOWHERE;
+    if (first != NOWHERE)
+        put_native(walk, first + 1, false);
+}
+
+enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
+{
+    struct walk walk = {.stacks = stacks, .result = result};
+    result->count = 0;
+    result->is_cut = false;
+    skip_starting(&walk);
+    for (size_t i = 0; i < stacks->frame_count;) {
+        size_t start = i;
+        while (i < stacks->frame_count && !(stacks->frames[i] & SAMPLE_FRAME_BORDER))
+            i++;
+        bool is_cut_off = i == stacks->frame_count; /* a group without its border */
+        find_place(&walk, is_cut_off ? 0 : stacks->frames[i]);
+        for (; start < i; start++)
+            put(result, stacks->frames[start]);
+        i += !is_cut_off;
+    }
+    put_native(&walk, stacks->count, false);
+    if ((walk.unplaced && stacks->is_complete) || walk.skipped > 1)
+        return MERGE_UNMATCHED;
+    return walk.skipped ? MERGE_STARTING : MERGE_MATCHED;
+}

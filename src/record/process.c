@@ -1,0 +1,384 @@
+/* From a sample in the ring to one in the recording:
+ *
+ *     registers, copy of the stack --unwind--> C functions  --+
+ *                                                             +--merge--> chain
+ *     code numbers, offsets ------functions--> addresses    --+
+ *
+ * Nothing is allocated for a sample. The unwinder remembers rules by address, and Python frames are
+ * looked up in a small table with one place per (function, instruction).
+ *
+ * Mappings. A process tells what it has mapped when it starts and when it ends. In between, code at
+ * an address that is not in the list means that there is more (dlopen): /proc has it if the process
+ * still runs, and if it has ended, the list of its end is farther on in the ring. Garbage can look
+ * like code, too: so the list is read again only after a while, and later each time it brought
+ * nothing. */
+#include "record/process.h"
+
+#include "base/file.h"
+#include "record/ring_record.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MOST_CODE_NUMBERS = 1 << 26, REGISTER_PC = SAMPLE_REGISTERS - 1, REGISTER_SP = 7 };
+
+static const uint64_t FIRST_WAIT_NS = 10000000, LONGEST_WAIT_NS = 160000000;
+
+/* Records that are written while a ring is being emptied are newer than its beginning; what is
+ * later than this is none of them. */
+static const uint64_t MOST_AHEAD_NS = 10000000000;
+
+/* --- room, open, close ------------------------------------------------------------------------ */
+
+int process_room_init(struct process_room *room)
+{
+    size_t entries = RECORDING_CHAIN_MOST;
+    *room = (struct process_room){.frame_capacity = SAMPLE_RING_RECORD_MOST / sizeof(uint64_t)};
+    room->pcs = malloc(entries * sizeof *room->pcs);
+    room->cfas = malloc(entries * sizeof *room->cfas);
+    room->frames = malloc(room->frame_capacity * sizeof *room->frames);
+    room->chain = malloc((entries + 1) * sizeof *room->chain);
+    if (room->pcs && room->cfas && room->frames && room->chain)
+        return 0;
+    process_room_done(room);
+    return -ENOMEM;
+}
+
+void process_room_done(struct process_room *room)
+{
+    free(room->pcs);
+    free(room->cfas);
+    free(room->frames);
+    free(room->chain);
+    *room = (struct process_room){0};
+}
+
+static bool find_code(void *context, uint64_t avma, struct unwind_code *ret_code);
+
+int process_open(struct process_context *context, const struct sample_ring *ring,
+                 struct process **ret_process)
+{
+    struct process *process = calloc(1, sizeof *process);
+    if (!process)
+        return -ENOMEM;
+    struct unwind_finder finder = {.find = find_code, .context = process};
+    if (unwinder_open(EM_X86_64, finder, &process->unwinder) < 0) {
+        free(process);
+        return -ENOMEM;
+    }
+    process->context = context;
+    process->ring = *ring;
+    process->pid = ring->header->pid;
+    process->parent_pid = ring->header->parent_pid;
+    process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    process->newest_ns = ring->header->start_ns;
+    process->maps_wait_ns = FIRST_WAIT_NS;
+    memcpy(process->command, ring->header->command, sizeof process->command - 1);
+    *ret_process = process;
+    return 0;
+}
+
+void process_close(struct process *process)
+{
+    if (!process)
+        return;
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    sample_ring_close(&process->ring);
+    process_maps_done(&process->maps);
+    unwinder_close(process->unwinder);
+    vector_done(&process->functions);
+    free(process);
+}
+
+static struct recording_task task_of(const struct process *process, uint32_t tid, uint64_t time_ns)
+{
+    return (struct recording_task){
+        .pid = process->pid, .tid = tid ? (int32_t)tid : process->pid, .time_ns = time_ns};
+}
+
+/* --- is it still there? ----------------------------------------------------------------------- */
+
+static bool is_gone(const struct process *process)
+{
+    if (process->pidfd < 0)
+        return kill(process->pid, 0) < 0 && errno == ESRCH;
+    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) == 1;
+}
+
+bool process_has_ended(const struct process *process)
+{
+    /* First whether it is gone: what it wrote before that is in the ring now. */
+    return (process->has_successor || is_gone(process)) && !sample_ring_peek(&process->ring);
+}
+
+/* --- mappings --------------------------------------------------------------------------------- */
+
+static void take_maps(struct process *process, uint64_t time_ns, struct maps_text text)
+{
+    struct process_context *context = process->context;
+    int changed = process_maps_update(&process->maps, context->files, context->recording,
+                                      task_of(process, 0, time_ns), text);
+    if (changed > 0) {
+        unwinder_forget(process->unwinder);
+        process->maps_wait_ns = FIRST_WAIT_NS;
+    } else if (process->maps_wait_ns < LONGEST_WAIT_NS) {
+        process->maps_wait_ns *= 2;
+    }
+    process->wants_maps = false;
+}
+
+/* The next list of mappings that is in the ring already. */
+static bool take_maps_ahead(struct process *process)
+{
+    uint64_t position = atomic_load_explicit(&process->ring.header->tail, memory_order_relaxed);
+    const struct sample_record *record;
+    size_t seen = 0;
+    while (seen < process->ring.data_bytes &&
+           (record = sample_ring_peek_at(&process->ring, position)) != NULL) {
+        uint32_t bytes = *(const volatile uint32_t *)&record->bytes;
+        struct ring_record decoded;
+        if (record->type == SAMPLE_RECORD_MAPS &&
+            ring_record_decode(record, process->ring.data_bytes, &decoded) == 0) {
+            take_maps(process, decoded.time_ns,
+                      maps_text_init(decoded.text.bytes, decoded.text.length));
+            return true;
+        }
+        if (bytes < sizeof *record)
+            break;
+        position += bytes;
+        seen += bytes;
+    }
+    return false;
+}
+
+static bool take_maps_of_proc(struct process *process)
+{
+    char path[64];
+    struct file file;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)process->pid);
+    if (process->has_successor || file_read(path, &file) < 0)
+        return false;
+    bool has_text = file.length > 0; /* a process that is ending has none left */
+    if (has_text)
+        take_maps(process, process->context->now_ns,
+                  maps_text_init((const char *)file.data, file.length));
+    file_done(&file);
+    return has_text;
+}
+
+static void refresh_maps(struct process *process)
+{
+    if (process->maps.list_ns &&
+        process->context->now_ns < process->maps.list_ns + process->maps_wait_ns) {
+        process->wants_maps = true;
+        return;
+    }
+    if (!take_maps_of_proc(process) && !take_maps_ahead(process))
+        process->maps.list_ns = process->context->now_ns; /* not again at once */
+}
+
+static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
+{
+    struct process *process = data;
+    const struct process_mapping *mapping = process_maps_find(&process->maps, avma);
+    *ret_code = (struct unwind_code){0};
+    if (!mapping) {
+        refresh_maps(process);
+        mapping = process_maps_find(&process->maps, avma);
+    }
+    if (!mapping)
+        return false;
+    if (mapping->has_bias) {
+        ret_code->table = native_unwind_table(mapping->file->native);
+        ret_code->bias = mapping->bias;
+    }
+    return true;
+}
+
+/* --- Python functions ------------------------------------------------------------------------- */
+
+static void take_code(struct process *process, const struct ring_record_code *code)
+{
+    struct recording *recording = process->context->recording;
+    uint32_t number;
+    if (code->number >= MOST_CODE_NUMBERS ||
+        vector_reserve(&process->functions, code->number + 1) < 0)
+        return;
+    if (python_functions_add(&recording->functions, process->ring.header->python_minor, code,
+                             &number) < 0)
+        number = PYTHON_FUNCTIONS_UNKNOWN;
+    while (process->functions.count <= code->number)
+        process->functions.items[process->functions.count++] = PYTHON_FUNCTIONS_UNKNOWN;
+    process->functions.items[code->number] = number;
+    if (!process->has_python)
+        recording_mmap_python(recording, task_of(process, 0, process->ring.header->start_ns));
+    process->has_python = true;
+}
+
+static uint64_t avma_of(struct process *process, uint64_t frame)
+{
+    struct process_cached *cached =
+        &process->addresses[hash_u64(frame) >> (64 - PROCESS_CACHE_BITS)];
+    if (cached->frame == frame)
+        return cached->avma;
+    uint64_t code = frame >> 32;
+    uint32_t function = code < process->functions.count ? process->functions.items[code]
+                                                        : (uint32_t)PYTHON_FUNCTIONS_UNKNOWN;
+    uint64_t avma = python_functions_avma(&process->context->recording->functions, function,
+                                          (uint32_t)frame);
+    /* A function that is not known may become so: its number can come late. */
+    if (function != PYTHON_FUNCTIONS_UNKNOWN)
+        *cached = (struct process_cached){.frame = frame, .avma = avma};
+    return avma;
+}
+
+/* Python frames as addresses, borders as they are. How many. */
+static size_t resolve_frames(struct process *process, const struct ring_record_sample *sample)
+{
+    uint64_t *frames = process->context->room.frames;
+    size_t count = 0;
+    for (size_t i = 0; i < sample->frame_count && i < process->context->room.frame_capacity; i++) {
+        uint64_t frame = *(const volatile uint64_t *)&sample->frames[i];
+        if (frame & SAMPLE_FRAME_BORDER) {
+            frames[count++] = frame;
+            continue;
+        }
+        frames[count] = avma_of(process, frame);
+        count += frames[count] != 0;
+    }
+    return count;
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static enum unwind_end unwind_sample(struct process *process, const struct ring_record *record,
+                                     struct unwind_frames *frames)
+{
+    const struct ring_record_sample *sample = &record->sample;
+    struct unwind_sample state = {.stack = sample->stack,
+                                  .stack_bytes = sample->stack_bytes,
+                                  .stack_avma = sample->registers[REGISTER_SP],
+                                  .is_whole = record->flags & SAMPLE_STACK_WHOLE};
+    state.cpu.pc = sample->registers[REGISTER_PC];
+    memcpy(state.cpu.registers, sample->registers, REGISTER_PC * sizeof *sample->registers);
+    state.cpu.known = (1u << REGISTER_PC) - 1;
+    return unwind(process->unwinder, &state, frames);
+}
+
+static void on_evaluator(void *data, uint64_t pc_avma)
+{
+    struct process *process = data;
+    evaluators_learn(&process->evaluators, &process->maps, pc_avma);
+}
+
+static void count_sample(struct process_counts *counts, enum unwind_end end, bool has_python,
+                         enum merge_verdict verdict)
+{
+    counts->samples++;
+    counts->complete += end == UNWIND_COMPLETE;
+    counts->truncated += end == UNWIND_TRUNCATED;
+    counts->broken += end == UNWIND_BROKEN;
+    counts->python += has_python || verdict != MERGE_MATCHED;
+    counts->starting += verdict == MERGE_STARTING;
+    counts->unmatched += verdict == MERGE_UNMATCHED;
+}
+
+static void take_sample(struct process *process, const struct ring_record *record)
+{
+    struct process_context *context = process->context;
+    struct process_room *room = &context->room;
+    struct unwind_frames native = {
+        .pcs = room->pcs, .cfas = room->cfas, .capacity = RECORDING_CHAIN_MOST};
+    if (process->ring.header->evaluator_avma && !process->evaluators.is_named)
+        evaluators_name(&process->evaluators, &process->maps, process->ring.header->evaluator_avma);
+    enum unwind_end end = unwind_sample(process, record, &native);
+    struct merge_stacks stacks = {.pcs = native.pcs,
+                                  .cfas = native.cfas,
+                                  .count = native.count,
+                                  .stack_avma = record->sample.registers[REGISTER_SP],
+                                  .is_complete = end == UNWIND_COMPLETE,
+                                  .frames = room->frames,
+                                  .frame_count = resolve_frames(process, &record->sample),
+                                  .evaluators = process->evaluators.ranges,
+                                  .evaluator_count = process->evaluators.count};
+    struct merge_result merged = {.entries = room->chain + 1,
+                                  .capacity = RECORDING_CHAIN_MOST,
+                                  .on_evaluator = on_evaluator,
+                                  .context = process};
+    enum merge_verdict verdict = merge(&stacks, &merged);
+    if (merged.is_cut)
+        end = UNWIND_TRUNCATED;
+    count_sample(&context->counts, end, stacks.frame_count > 0, verdict);
+    context->counts.cut += (record->flags & SAMPLE_CUT) != 0;
+    recording_sample(context->recording, task_of(process, record->tid, record->time_ns),
+                     record->sample.weight_ns, record->flags & SAMPLE_WAITING, room->chain,
+                     merged.count + 1);
+}
+
+static void take_thread(struct process *process, const struct ring_record *record)
+{
+    struct recording_task task = task_of(process, record->tid, record->time_ns);
+    char name[64];
+    size_t length = record->text.length < sizeof name ? record->text.length : sizeof name - 1;
+    memcpy(name, record->text.bytes, length);
+    name[length] = '\0';
+    if (task.tid != task.pid)
+        recording_fork(process->context->recording, task, process->pid);
+    recording_comm(process->context->recording, task, name, false);
+}
+
+static void take_record(struct process *process, const struct sample_record *record)
+{
+    struct ring_record decoded;
+    if (ring_record_decode(record, process->ring.data_bytes, &decoded) < 0 ||
+        decoded.time_ns > process->context->now_ns + MOST_AHEAD_NS) {
+        process->context->counts.damaged++;
+        return;
+    }
+    if (decoded.time_ns > process->newest_ns)
+        process->newest_ns = decoded.time_ns;
+    switch (decoded.type) {
+    case SAMPLE_RECORD_SAMPLE:
+        take_sample(process, &decoded);
+        break;
+    case SAMPLE_RECORD_CODE:
+        take_code(process, &decoded.code);
+        break;
+    case SAMPLE_RECORD_THREAD:
+        take_thread(process, &decoded);
+        break;
+    default:
+        take_maps(process, decoded.time_ns,
+                  maps_text_init(decoded.text.bytes, decoded.text.length));
+    }
+}
+
+unsigned process_drain(struct process *process)
+{
+    struct sample_ring *ring = &process->ring;
+    uint64_t tail = atomic_load_explicit(&ring->header->tail, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&ring->header->head, memory_order_acquire);
+    uint64_t waiting = head - tail;
+    if (waiting > ring->data_bytes)
+        waiting = ring->data_bytes;
+    if (process->wants_maps)
+        refresh_maps(process);
+    const struct sample_record *record;
+    for (uint64_t done = 0; done < waiting && (record = sample_ring_peek(ring)) != NULL;) {
+        done += record->bytes >= sizeof *record ? record->bytes : sizeof *record;
+        take_record(process, record);
+        sample_ring_done_with(ring, record);
+    }
+    uint64_t lost = atomic_load_explicit(&ring->header->lost, memory_order_relaxed);
+    process->context->counts.lost += lost - process->lost;
+    process->lost = lost;
+    return (unsigned)(waiting * 256 / ring->data_bytes);
+}

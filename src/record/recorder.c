@@ -1,0 +1,317 @@
+/* A ring's file is removed from the folder as soon as it is mapped, so the folder is empty most of
+ * the time, and a recorder that is killed leaves next to nothing. It is in memory if there is
+ * room. */
+#include "record/recorder.h"
+
+#include "base/cleanup.h"
+#include "elf/elf_debug.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+enum {
+    IDLE_MS = 5,
+    BUSY_MS = 1,
+    BUSY_FILL = 48,       /* of 256: a ring that was so full fills quickly */
+    MOST_PROBLEMS = 1000, /* different ones */
+};
+
+static const uint64_t CHECK_NS = 20000000;            /* how often processes are looked after */
+static const uint64_t LEAST_ROOM = UINT64_C(256) << 20; /* for the folder, in bytes */
+
+struct recorder {
+    char folder[PATH_MAX];
+    char cache[PATH_MAX]; /* perf's folder for object files */
+    struct recording recording;
+    struct code_files files;
+    struct process_context context;
+    VECTOR(struct process *) processes;
+    VECTOR(struct recorder_problem) problems;
+    struct hashtable commands; /* pid -> hash of the last command: who was there before */
+    size_t process_count;
+    size_t by_trigger[RECORDER_TRIGGERS];
+    uint64_t check_ns;
+    uint64_t bytes;
+    int image_error;
+    char image_path[PATH_MAX];
+    bool is_finished;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+static bool has_room(const char *path)
+{
+    struct statvfs status;
+    return statvfs(path, &status) == 0 &&
+           (uint64_t)status.f_bavail * status.f_frsize >= LEAST_ROOM;
+}
+
+static int make_folder(char ret_path[PATH_MAX])
+{
+    const char *temporary = getenv("TMPDIR");
+    const char *places[] = {"/dev/shm", temporary && *temporary ? temporary : "/tmp", "/tmp"};
+    int error = -ENOSPC;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!has_room(places[i]))
+            continue;
+        snprintf(ret_path, PATH_MAX, "%s/pitviper-XXXXXX", places[i]);
+        if (mkdtemp(ret_path)) /* mode 0700 */
+            return 0;
+        error = -errno;
+    }
+    return error;
+}
+
+void recorder_remove_folder(const struct recorder *recorder)
+{
+    if (rmdir(recorder->folder) == 0 || errno != ENOTEMPTY)
+        return;
+    DIR *folder = opendir(recorder->folder);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(recorder->folder);
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+int recorder_open(const struct recording_settings *settings, struct recorder **ret_recorder,
+                  const char **ret_failed)
+{
+    struct recorder *recorder = calloc(1, sizeof *recorder);
+    *ret_failed = settings->path;
+    if (!recorder)
+        return -ENOMEM;
+    struct recording_settings used = *settings;
+    if (!used.cache && elf_debug_default_cache(recorder->cache, sizeof recorder->cache))
+        used.cache = recorder->cache;
+    int error = process_room_init(&recorder->context.room);
+    if (error == 0) {
+        *ret_failed = "a folder for shared memory";
+        error = make_folder(recorder->folder);
+    }
+    if (error == 0) {
+        *ret_failed = settings->path;
+        error = recording_open(&recorder->recording, &used);
+        if (error < 0)
+            recorder_remove_folder(recorder);
+    }
+    if (error < 0) {
+        process_room_done(&recorder->context.room);
+        free(recorder);
+        return error;
+    }
+    code_files_init(&recorder->files, used.cache);
+    recorder->context.recording = &recorder->recording;
+    recorder->context.files = &recorder->files;
+    *ret_recorder = recorder;
+    return 0;
+}
+
+void recorder_close(struct recorder *recorder)
+{
+    if (!recorder)
+        return;
+    if (!recorder->is_finished)
+        recorder_finish(recorder);
+    process_room_done(&recorder->context.room);
+    code_files_done(&recorder->files);
+    vector_done(&recorder->processes);
+    vector_done(&recorder->problems);
+    hashtable_done(&recorder->commands);
+    free(recorder);
+}
+
+const char *recorder_folder(const struct recorder *recorder)
+{
+    return recorder->folder;
+}
+
+int recorder_error(const struct recorder *recorder)
+{
+    return recorder->recording.error;
+}
+
+/* --- processes come --------------------------------------------------------------------------- */
+
+static uint64_t command_key(const char *command)
+{
+    return hash_bytes(command, strlen(command)) >> 1;
+}
+
+/* Tells readers of a process: where it comes from, and what it is. */
+static void announce(struct recorder *recorder, struct process *process)
+{
+    struct recording_task task = {.pid = process->pid,
+                                  .tid = process->pid,
+                                  .time_ns = process->ring.header->start_ns};
+    uint64_t key = command_key(process->command), before, parent;
+    bool was_there = hashtable_get(&recorder->commands, hash_u64((uint32_t)process->pid), &before);
+    bool has_parent =
+        hashtable_get(&recorder->commands, hash_u64((uint32_t)process->parent_pid), &parent);
+    if (!was_there && has_parent)
+        recording_fork(&recorder->recording, task, process->parent_pid);
+    recording_comm(&recorder->recording, task, process->command,
+                   was_there || (has_parent && parent != key));
+    hashtable_set(&recorder->commands, hash_u64((uint32_t)process->pid), key);
+}
+
+static int add_process(struct recorder *recorder, const struct sample_ring *ring)
+{
+    struct process *process;
+    int error = vector_reserve(&recorder->processes, recorder->processes.count + 1);
+    if (error == 0)
+        error = process_open(&recorder->context, ring, &process);
+    if (error < 0)
+        return error;
+    for (size_t i = 0; i < recorder->processes.count; i++)
+        if (recorder->processes.items[i]->pid == process->pid)
+            recorder->processes.items[i]->has_successor = true;
+    announce(recorder, process);
+    recorder->process_count++;
+    return vector_push(&recorder->processes, process);
+}
+
+static bool is_ring(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(SAMPLE_RING_SUFFIX);
+    return length > suffix && strcmp(name + length - suffix, SAMPLE_RING_SUFFIX) == 0;
+}
+
+/* Rings of one process come in the order of their numbers, which is that of its programs. */
+static int by_number(const struct dirent **left, const struct dirent **right)
+{
+    return strverscmp((*left)->d_name, (*right)->d_name);
+}
+
+static int only_rings(const struct dirent *entry)
+{
+    return is_ring(entry->d_name);
+}
+
+static void find_rings(struct recorder *recorder)
+{
+    struct dirent **entries;
+    int count = scandir(recorder->folder, &entries, only_rings, by_number);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        struct sample_ring ring;
+        int written =
+            snprintf(path, sizeof path, "%s/%s", recorder->folder, entries[i]->d_name);
+        free(entries[i]);
+        int error = written < (int)sizeof path ? sample_ring_open(&ring, path) : -EBADMSG;
+        if (error == 0 && add_process(recorder, &ring) < 0)
+            sample_ring_close(&ring);
+        if (error != -EAGAIN)
+            unlink(path);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+/* --- processes go ----------------------------------------------------------------------------- */
+
+static void note_problem(struct recorder *recorder, const struct process *process)
+{
+    struct recorder_problem problem = {.count = 1};
+    memcpy(problem.problem, process->ring.header->problem, sizeof problem.problem - 1);
+    memcpy(problem.command, process->command, sizeof problem.command - 1);
+    if (!problem.problem[0])
+        return;
+    for (size_t i = 0; i < recorder->problems.count; i++) {
+        struct recorder_problem *known = &recorder->problems.items[i];
+        if (strcmp(known->problem, problem.problem) == 0) {
+            known->count++;
+            return;
+        }
+    }
+    if (recorder->problems.count < MOST_PROBLEMS)
+        (void)vector_push(&recorder->problems, problem);
+}
+
+static void end_process(struct recorder *recorder, struct process *process, bool is_gone)
+{
+    struct recording_task task = {
+        .pid = process->pid, .tid = process->pid, .time_ns = process->newest_ns + 1};
+    uint32_t trigger = process->ring.header->trigger;
+    recorder->by_trigger[trigger < RECORDER_TRIGGERS ? trigger : SAMPLE_TRIGGER_NONE]++;
+    note_problem(recorder, process);
+    if (process->lost)
+        recording_lost(&recorder->recording, task, process->lost);
+    if (is_gone && !process->has_successor)
+        recording_exit(&recorder->recording, task);
+    process_close(process);
+}
+
+static void look_after_processes(struct recorder *recorder)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < recorder->processes.count; i++) {
+        struct process *process = recorder->processes.items[i];
+        if (process_has_ended(process))
+            end_process(recorder, process, true);
+        else
+            recorder->processes.items[kept++] = process;
+    }
+    recorder->processes.count = kept;
+}
+
+int recorder_step(struct recorder *recorder)
+{
+    uint64_t now = recorder->context.now_ns = now_ns();
+    unsigned fill = 0;
+    find_rings(recorder);
+    for (size_t i = 0; i < recorder->processes.count; i++) {
+        unsigned each = process_drain(recorder->processes.items[i]);
+        fill = each > fill ? each : fill;
+    }
+    if (now - recorder->check_ns >= CHECK_NS) {
+        recorder->check_ns = now;
+        look_after_processes(recorder);
+    }
+    recording_tick(&recorder->recording, now);
+    return fill >= BUSY_FILL ? BUSY_MS : IDLE_MS;
+}
+
+struct recorder_summary recorder_summary(const struct recorder *recorder)
+{
+    struct recorder_summary summary = {.counts = recorder->context.counts,
+                                       .processes = recorder->process_count,
+                                       .running = recorder->processes.count,
+                                       .problems = recorder->problems.items,
+                                       .problem_count = recorder->problems.count,
+                                       .bytes = recorder->bytes,
+                                       .image_error = recorder->image_error};
+    memcpy(summary.by_trigger, recorder->by_trigger, sizeof summary.by_trigger);
+    memcpy(summary.image_path, recorder->image_path, sizeof summary.image_path);
+    return summary;
+}
+
+int recorder_finish(struct recorder *recorder)
+{
+    recorder_step(recorder);
+    look_after_processes(recorder);
+    for (size_t i = 0; i < recorder->processes.count; i++)
+        end_process(recorder, recorder->processes.items[i], false);
+    recorder->processes.count = 0;
+    recorder->is_finished = true;
+    memcpy(recorder->image_path, recorder->recording.functions.path, sizeof recorder->image_path);
+    recorder_remove_folder(recorder);
+    return recording_finish(&recorder->recording, &recorder->bytes, &recorder->image_error);
+}

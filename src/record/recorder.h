@@ -1,0 +1,63 @@
+/* Records every process that puts a ring into a folder, into one perf.data.
+ *
+ *     recorder_open(&settings, &recorder)          makes folder and file
+ *     ... start the program with SAMPLE_RING_FOLDER = recorder_folder(recorder)
+ *     while ...: recorder_step(recorder)           every few milliseconds
+ *     recorder_finish(recorder, &summary)          completes the file, removes the folder
+ *
+ * Rings and what is in them may be anything; a process can end at any time, without warning. */
+#ifndef PITVIPER_RECORD_RECORDER_H
+#define PITVIPER_RECORD_RECORDER_H
+
+#include "record/process.h"
+#include "record/recording.h"
+
+enum { RECORDER_TRIGGERS = SAMPLE_TRIGGER_WALL_TIMER + 1 };
+
+/* Processes that could not be sampled, or not as wanted, for the same reason. */
+struct recorder_problem {
+    char command[64];  /* the first one's */
+    char problem[128]; /* as the process says */
+    size_t count;
+};
+
+/* What has been recorded, up to now. */
+struct recorder_summary {
+    struct process_counts counts;
+    size_t processes; /* programs, so one more after an exec */
+    size_t running;   /* of these, the ones that go on */
+    size_t by_trigger[RECORDER_TRIGGERS];
+    const struct recorder_problem *problems;
+    size_t problem_count;
+    uint64_t bytes;      /* of the file; after recorder_finish */
+    int image_error;     /* the object file with the Python functions could not be written */
+    char image_path[PATH_MAX];
+};
+
+struct recorder;
+
+/* 0; -ENAMETOOLONG; the errno of what failed, and in *ret_failed the path concerned. */
+int recorder_open(const struct recording_settings *settings, struct recorder **ret_recorder,
+                  const char **ret_failed);
+
+/* Where the rings are to be. Valid until recorder_close. */
+const char *recorder_folder(const struct recorder *recorder);
+
+/* Writes what has come. How long it is good to wait before the next step, in ms. */
+int recorder_step(struct recorder *recorder);
+
+/* 0, or the negative errno of the first failure to write. */
+int recorder_error(const struct recorder *recorder);
+
+/* Valid until the next call for this recorder. */
+struct recorder_summary recorder_summary(const struct recorder *recorder);
+
+/* A last step, and the end. No process is recorded any more. 0, or the negative errno of what
+ * failed first; the file is as good as it can be. */
+int recorder_finish(struct recorder *recorder);
+void recorder_close(struct recorder *recorder); /* NULL is fine */
+
+/* Removes the folder and what is in it. Safe in a signal handler. */
+void recorder_remove_folder(const struct recorder *recorder);
+
+#endif

@@ -1,0 +1,272 @@
+/* Readers sort records by time, round by round: behind the end of a round nothing may come that is
+ * older than the newest record of the round before. Samples come out of the rings within some
+ * milliseconds; only a thread that is stopped in the middle of its signal handler is later. So a
+ * round is a second long, and what is later still is moved to the earliest time possible.
+ *
+ * A recorder that is killed leaves what was written up to the last tick: the records without the
+ * sizes in the header, which perf and we read, and the object file of that time. */
+#include "record/recording.h"
+
+#include "base/cleanup.h"
+#include "formats/perfdata_images.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+static const uint64_t ROUND_NS = 1000000000;
+static const uint64_t FIRST_SAVE_NS = 1000000000, LAST_SAVE_NS = 60000000000;
+
+/* --- open ------------------------------------------------------------------------------------- */
+
+/* As perf does: one recording of before is kept. */
+static int move_old(const char *path)
+{
+    struct stat status;
+    char old[PATH_MAX];
+    if (lstat(path, &status) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return S_ISDIR(status.st_mode) ? -EISDIR : -ENODEV;
+    if (snprintf(old, sizeof old, "%s.old", path) >= (int)sizeof old)
+        return -ENAMETOOLONG;
+    return rename(path, old) < 0 ? -errno : 0;
+}
+
+static int open_writer(struct recording *recording)
+{
+    const struct recording_settings *settings = &recording->settings;
+    struct perfdata_event event = {
+        .name = settings->is_wall ? "wall-clock:u" : "cpu-clock:u",
+        .attr = {.type = PERF_TYPE_SOFTWARE,
+                 .config = PERF_COUNT_SW_CPU_CLOCK,
+                 .sample_freq = settings->frequency_hz,
+                 .freq = 1,
+                 .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD,
+                 .inherit = 1,
+                 .exclude_kernel = 1,
+                 .exclude_hv = 1,
+                 .mmap = 1,
+                 .mmap2 = 1,
+                 .comm = 1,
+                 .comm_exec = 1,
+                 .task = 1,
+                 .sample_id_all = 1,
+                 .use_clockid = 1,
+                 .clockid = CLOCK_MONOTONIC}};
+    return perfdata_writer_open(recording->fd, &event, 1, &recording->writer);
+}
+
+int recording_open(struct recording *recording, const struct recording_settings *settings)
+{
+    *recording = (struct recording){
+        .settings = *settings, .fd = -1, .save_interval_ns = FIRST_SAVE_NS};
+    int error = move_old(settings->path);
+    if (error < 0)
+        return error;
+    recording->fd = open(settings->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (recording->fd < 0)
+        return -errno;
+    error = open_writer(recording);
+    if (error == 0)
+        error = python_functions_init(&recording->functions, settings->cache, settings->path);
+    if (error < 0) {
+        perfdata_writer_close(recording->writer);
+        close(recording->fd);
+        unlink(settings->path);
+    }
+    return error;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static void put(struct recording *recording, struct perfdata_record *record)
+{
+    if (record->time_ns < recording->floor_ns)
+        record->time_ns = recording->floor_ns;
+    if (record->time_ns > recording->newest_ns)
+        recording->newest_ns = record->time_ns;
+    int error = perfdata_writer_record(recording->writer, record);
+    if (error < 0 && error != -EMSGSIZE && !recording->error)
+        recording->error = error;
+}
+
+static struct perfdata_record record_of(uint32_t type, struct recording_task task)
+{
+    return (struct perfdata_record){
+        .type = type, .time_ns = task.time_ns, .pid = task.pid, .tid = task.tid};
+}
+
+void recording_fork(struct recording *recording, struct recording_task task, int32_t parent_pid)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_FORK, task);
+    record.task = (struct perfdata_task){
+        .pid = task.pid, .tid = task.tid, .parent_pid = parent_pid, .parent_tid = parent_pid};
+    put(recording, &record);
+}
+
+void recording_exit(struct recording *recording, struct recording_task task)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_EXIT, task);
+    record.task = (struct perfdata_task){
+        .pid = task.pid, .tid = task.tid, .parent_pid = task.pid, .parent_tid = task.pid};
+    put(recording, &record);
+}
+
+void recording_comm(struct recording *recording, struct recording_task task, const char *name,
+                    bool is_exec)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_COMM, task);
+    record.comm = (struct perfdata_comm){.pid = task.pid,
+                                         .tid = task.tid,
+                                         .is_exec = is_exec,
+                                         .name = name,
+                                         .name_length = strlen(name)};
+    put(recording, &record);
+}
+
+void recording_mmap(struct recording *recording, struct recording_task task,
+                    const struct maps_mapping *mapping, const uint8_t *build_id, size_t length)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_MMAP2, task);
+    record.misc = PERF_RECORD_MISC_USER;
+    record.mmap =
+        (struct perfdata_mmap){.pid = task.pid,
+                               .tid = task.tid,
+                               .start_avma = mapping->start_avma,
+                               .length = mapping->end_avma - mapping->start_avma,
+                               .fileoff = mapping->fileoff,
+                               .device_major = mapping->device_major,
+                               .device_minor = mapping->device_minor,
+                               .inode = mapping->inode,
+                               .protection = PROT_READ | PROT_EXEC |
+                                             (mapping->is_writable ? (uint32_t)PROT_WRITE : 0),
+                               .flags = MAP_PRIVATE,
+                               .path = mapping->path,
+                               .path_length = strlen(mapping->path)};
+    if (length && length <= sizeof record.mmap.build_id) {
+        record.mmap.build_id_size = (uint8_t)length;
+        memcpy(record.mmap.build_id, build_id, length);
+    }
+    put(recording, &record);
+}
+
+void recording_mmap_python(struct recording *recording, struct recording_task task)
+{
+    struct maps_mapping mapping = {.start_avma = PYTHON_IMAGE_BASE_AVMA,
+                                   .end_avma = PYTHON_IMAGE_BASE_AVMA + PYTHON_IMAGE_SPAN_BYTES};
+    snprintf(mapping.path, sizeof mapping.path, "%s", recording->functions.path);
+    recording_mmap(recording, task, &mapping, recording->functions.build_id,
+                   sizeof recording->functions.build_id);
+}
+
+void recording_sample(struct recording *recording, struct recording_task task, uint64_t weight_ns,
+                      bool is_waiting, uint64_t *chain, size_t length)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_SAMPLE, task);
+    record.misc = (uint16_t)(PERF_RECORD_MISC_USER | (is_waiting ? RECORDING_MISC_WAITING : 0));
+    chain[0] = (uint64_t)PERF_CONTEXT_USER;
+    record.sample = (struct perfdata_sample){.ip_avma = length > 1 ? chain[1] : 0,
+                                             .period = weight_ns,
+                                             .callchain = chain,
+                                             .callchain_length = length};
+    put(recording, &record);
+}
+
+void recording_lost(struct recording *recording, struct recording_task task, uint64_t count)
+{
+    struct perfdata_record record = record_of(PERF_RECORD_LOST_SAMPLES, task);
+    record.lost = (struct perfdata_lost){.count = count};
+    put(recording, &record);
+}
+
+void recording_tick(struct recording *recording, uint64_t now_ns)
+{
+    if (now_ns - recording->round_ns < ROUND_NS)
+        return;
+    recording->round_ns = now_ns;
+    int error = perfdata_writer_round(recording->writer);
+    if (error == 0)
+        error = perfdata_writer_flush(recording->writer);
+    if (error < 0 && !recording->error)
+        recording->error = error;
+    recording->floor_ns = recording->round_newest_ns;
+    recording->round_newest_ns = recording->newest_ns;
+    if (now_ns - recording->save_ns < recording->save_interval_ns ||
+        !python_functions_are_new(&recording->functions))
+        return;
+    recording->save_ns = now_ns;
+    if (recording->save_interval_ns < LAST_SAVE_NS)
+        recording->save_interval_ns *= 2;
+    python_functions_save(&recording->functions); /* if it fails, the last one will tell */
+}
+
+/* --- finish ----------------------------------------------------------------------------------- */
+
+static void read_clock(struct perfdata_info *info)
+{
+    struct timespec wall, own;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_MONOTONIC, &own);
+    info->has_clock = true;
+    info->clock_id = CLOCK_MONOTONIC;
+    info->clock_wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
+    info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+}
+
+/* The Python functions, as the recording carries them along. */
+static int pack_functions(const struct recording *recording, struct perfdata_images_maker *maker)
+{
+    const struct python_functions *functions = &recording->functions;
+    struct python_image_bytes bytes = {0};
+    if (functions->items.count <= 1) /* there was no Python */
+        return 0;
+    int error = python_image_finish(&functions->image, functions->build_id, &bytes);
+    if (error == 0)
+        error = perfdata_images_add(maker, functions->path, functions->build_id,
+                                    sizeof functions->build_id, bytes.data, bytes.length);
+    free(bytes.data);
+    return error;
+}
+
+static int write_end(struct recording *recording)
+{
+    struct utsname system;
+    uname(&system);
+    struct perfdata_info info = {.hostname = system.nodename,
+                                 .os_release = system.release,
+                                 .arch = system.machine,
+                                 .perf_version = "pitviper " PITVIPER_VERSION,
+                                 .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+                                 .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+                                 .arguments = (const char *const *)recording->settings.arguments,
+                                 .argument_count = recording->settings.argument_count};
+    read_clock(&info);
+    struct perfdata_images_maker maker = {0};
+    int packing = pack_functions(recording, &maker);
+    info.private_data = maker.bytes.items;
+    info.private_length = maker.bytes.count;
+    int error = perfdata_writer_finish(recording->writer, &info);
+    perfdata_images_maker_done(&maker);
+    return error ? error : packing;
+}
+
+int recording_finish(struct recording *recording, uint64_t *ret_bytes, int *ret_image_error)
+{
+    int error = recording->error, written = write_end(recording);
+    *ret_image_error = 0;
+    if (recording->functions.items.count > 1) /* else there was no Python */
+        *ret_image_error = python_functions_save(&recording->functions);
+    struct stat status;
+    *ret_bytes = fstat(recording->fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+    int closed = close(recording->fd) < 0 ? -errno : 0;
+    perfdata_writer_close(recording->writer);
+    python_functions_done(&recording->functions);
+    return error ? error : written ? written : closed;
+}

@@ -1,0 +1,277 @@
+"""pitviper record: a program and all it starts, with Python functions and lines, in a perf.data that
+perf reads. The program itself notices nothing: its status, its streams, its end are its own."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from ..builds import BUILD, SANITIZER_STATUS, built, sanitized_environment
+from . import perf as perf_module
+from .cli import program
+from .command import words
+from .interpreters import every_python
+from .perf import Perf, Recording
+from .profiles import calls, chain
+from .targets import FOO_BAR_BAZ
+
+TIME_LIMIT_S = 60
+CHAIN = ["<module>", "baz", "bar", "foo"]
+
+# Prints the folder of the rings first; then works for a CPU time.
+SPIN = """
+import os, sys, time
+print(os.environ.get("PITVIPER_RECORD"), os.getpid(), flush=True)
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        sum(range(1000))
+"""
+
+
+class Recorder:
+    """`pitviper record` in a folder that is its home, too: what it leaves behind is there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.data = folder / "perf.data"
+
+    def start(self, *arguments, **options):
+        environment = {**sanitized_environment(), "HOME": str(self.folder),
+                       "PITVIPER_LIBRARY": str(built(BUILD, "pitviper.so"))}
+        return subprocess.Popen(words(program(), "record", *arguments), cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env=environment, start_new_session=True,
+                                text=True, **options)
+
+    def end(self, process):
+        """(status, out, err) of a recorder that was started."""
+        try:
+            out, err = process.communicate(timeout=TIME_LIMIT_S)
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        assert process.returncode != SANITIZER_STATUS and "Sanitizer" not in err, err
+        return process.returncode, out, err
+
+    def run(self, *arguments):
+        return self.end(self.start(*arguments))
+
+    def profile(self):
+        if not perf_module.find():
+            pytest.skip(perf_module.obstacle())
+        return Recording(Perf(self.folder), self.data).profile()
+
+    def report(self, *options):
+        return Recording(Perf(self.folder), self.data).report(*options)
+
+
+@pytest.fixture
+def recorder(recordings):
+    return Recorder(recordings)
+
+
+def spin(seconds, then=""):
+    return SPIN + f"spin({seconds})\n{then}\n"
+
+
+def first_line(process):
+    """The folder of the rings and the number of the process, from the program's first line."""
+    folder, pid = process.stdout.readline().split()
+    return folder, int(pid)
+
+
+def wait_until_gone(pid):
+    for _ in range(TIME_LIMIT_S * 20):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} does not end")
+
+
+@every_python()
+def test_the_chain_of_the_documents_script_is_whole(recorder, python):
+    status, out, err = recorder.run("-F", 999, "-g", python, FOO_BAR_BAZ, 1.5)
+    assert (status, out) == (0, ""), err
+    profile = recorder.profile().while_running(FOO_BAR_BAZ)
+    assert profile.share_of(chain(*CHAIN)) >= 0.99
+    assert profile.share_of(calls("_start", "py::foo:" + str(FOO_BAR_BAZ))) >= 0.99
+
+
+@every_python()
+def test_perf_shows_the_lines(recorder, python):
+    recorder.run("-F", 999, python, FOO_BAR_BAZ, 1)
+    text = recorder.report("--no-children", "-g", "caller,srcline", "--no-inline")
+    loop = FOO_BAR_BAZ.read_text().splitlines().index("        result += 1") + 1
+    assert f"{FOO_BAR_BAZ.name}:{loop}" in text
+
+
+def native_between(sample, caller, callee):
+    """How many C functions stand between two Python functions."""
+    functions = [frame.function for frame in sample.stack]
+    between = functions[functions.index(caller) + 1:functions.index(callee)]
+    assert not any(between)
+    return len(between)
+
+
+def test_c_functions_stand_between_the_python_functions(recorder):
+    code = ("def key(n):\n    return sum(range(2000))\n"
+            "def outer():\n    sorted(range(6000), key=key)\nouter()\n")
+    status, _, err = recorder.run("-F", 1999, sys.executable, "-c", code)
+    assert status == 0, err
+    samples = [sample for sample in recorder.profile().samples if chain("outer", "key")(sample)]
+    assert len(samples) > 100
+    # The evaluator that runs outer, what sorted is made of, the evaluator that runs key is behind it.
+    assert all(native_between(sample, "outer", "key") >= 3 for sample in samples)
+    assert sum(sample.stack[-1].function is None for sample in samples) > 0.9 * len(samples)
+
+
+@pytest.mark.parametrize("status", [0, 3, 255])
+def test_the_status_is_that_of_the_command(recorder, status):
+    ended = recorder.run("--", sys.executable, "-c", f"print(1); raise SystemExit({status})")
+    assert ended[:2] == (status, "1\n")
+    assert "wrote perf.data" in ended[2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_command_that_is_killed_leaves_a_recording(recorder, number):
+    code = spin(0.5, f"os.kill(os.getpid(), {int(number)})")
+    assert recorder.run(sys.executable, "-c", code)[0] == 128 + number
+    assert len(recorder.profile().samples) > 100
+
+
+def test_quiet(recorder):
+    assert recorder.run("-q", "true") == (0, "", "")
+
+
+def test_an_old_recording_is_kept(recorder):
+    recorder.data.write_text("old")
+    recorder.run("-q", "true")
+    assert (recorder.folder / "perf.data.old").read_text() == "old"
+    assert recorder.data.read_bytes().startswith(b"PERFILE2")
+
+
+@pytest.mark.parametrize("command, status", [("no-such-program", 127), ("/", 126)])
+def test_a_command_that_cannot_be_run(recorder, command, status):
+    ended = recorder.run(command)
+    assert ended[0] == status and command in ended[2]
+    assert not recorder.data.exists()
+
+
+@pytest.mark.parametrize("arguments, hint", [
+    ([], "pitviper help record"),
+    (["-F", "0", "true"], "frequency"),
+    (["-F", "many", "true"], "frequency"),
+    (["-e", "cycles", "true"], "wall"),
+    (["-d", "-1", "true"], "duration"),
+    (["--ouput", "x", "true"], "--output"),
+])
+def test_a_wrong_command_line_gets_a_hint(recorder, arguments, hint):
+    status, out, err = recorder.run(*arguments)
+    assert (status, out) == (2, "") and hint in err
+
+
+def test_a_recording_that_cannot_be_made_is_told_before_the_command_runs(recorder):
+    status, out, err = recorder.run("-o", "no/such/folder/x", "echo", "hello")
+    assert (status, out) == (1, "") and "no/such/folder/x" in err
+
+
+def test_ctrl_c_goes_to_the_command_and_the_recording_is_kept(recorder):
+    code = spin(0.3, "try:\n    spin(50)\nexcept KeyboardInterrupt:\n    sys.exit(7)")
+    process = recorder.start(sys.executable, "-c", code)
+    folder, _ = first_line(process)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)  # as the terminal does
+    assert recorder.end(process)[0] == 7
+    assert not os.path.exists(folder)
+    assert len(recorder.profile().samples) > 100
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_for_the_recorder_is_passed_on(recorder, number):
+    process = recorder.start(sys.executable, "-c", spin(50))
+    first_line(process)
+    time.sleep(0.5)
+    process.send_signal(number)
+    assert recorder.end(process)[0] == (128 + number if number == signal.SIGTERM else 1 + 127 + 2)
+    assert recorder.profile().samples
+
+
+def test_a_recorder_that_is_killed_leaves_a_recording_and_the_command_goes_on(recorder):
+    process = recorder.start(sys.executable, "-c", spin(5))
+    folder, pid = first_line(process)
+    time.sleep(3.5)
+    process.kill()
+    process.wait()
+    os.kill(pid, 0)  # it is there
+    wait_until_gone(pid)
+    os.rmdir(folder)  # empty
+    profile = recorder.profile()
+    assert len(profile.samples) > 500
+    assert profile.share_of(chain("<module>", "spin")) > 0.5
+
+
+def test_duration(recorder):
+    begin = time.monotonic()
+    status, _, err = recorder.run("-d", 1, sys.executable, "-c", spin(50))
+    assert time.monotonic() - begin < 20
+    assert status == 0, err
+    assert len(recorder.profile().samples) > 100
+
+
+def test_the_folder_of_the_rings_goes_with_the_recorder(recorder):
+    _, out, _ = recorder.run(sys.executable, "-c", spin(0.1))
+    assert not os.path.exists(out.split()[0])
+
+
+FAMILY = """
+import multiprocessing, os, subprocess, sys, threading
+def in_thread(): spin(0.3)
+def in_fork(): spin(0.3)
+def in_pool(n): spin(0.3)
+if __name__ == "__main__":
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    pid = os.fork()
+    if pid == 0:
+        in_fork()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    thread.join()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(in_pool, [1, 2])
+    subprocess.run([sys.executable, "-c", sys.argv[1] + "def in_child(): spin(0.3)\\nin_child()"])
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1] + "def after(): spin(0.3)\\nafter()"])
+"""
+
+
+@every_python()
+def test_threads_forks_children_and_exec_are_recorded(recorder, python):
+    status, _, err = recorder.run("-F", 499, python, "-c", SPIN + FAMILY, SPIN)
+    assert status == 0, err
+    samples = recorder.profile().samples
+    pids = {}
+    for name in ("in_thread", "in_fork", "in_pool", "in_child", "after"):
+        below = chain(name, "spin")
+        pids[name] = {(sample.pid, sample.tid) for sample in samples if below(sample)}
+    main = next(iter(pids["after"]))
+    assert main[0] == main[1] and len(pids["after"]) == 1
+    ((thread_pid, thread_tid),) = pids["in_thread"]
+    assert thread_pid == main[0] and thread_tid != main[0]
+    assert len(pids["in_fork"]) == 1 and pids["in_fork"] != pids["after"]
+    assert 1 <= len(pids["in_pool"]) <= 2
+    assert len(pids["in_child"]) == 1
+
+
+def test_the_summary_tells_how_good_it_is(recorder):
+    _, _, err = recorder.run("-F", 999, sys.executable, "-c", spin(1))
+    assert re.search(r"wrote perf\.data, [\d.]+ MB: [\d,]+ samples, \d+ lost, of 1 process", err)
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 99.5
+    assert float(re.search(r"unmatched ([\d.]+) %", err)[1]) <= 0.2
+    assert "interrupted by " in err
