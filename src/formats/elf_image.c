@@ -341,7 +341,7 @@ static void encode(struct writer *writer, struct image *image)
                                       .sections_fileoff = image->headers_fileoff,
                                       .names_section = SHSTRTAB};
     elf_parts_encode_header(writer, &header);
-    elf_parts_encode_segment(writer, PT_LOAD, 0, ends[EH_FRAME_HDR]);
+    elf_parts_encode_segment(writer, PT_LOAD, 0, ends[TEXT]);
     elf_parts_encode_segment(writer, PT_NOTE, starts[NOTE], ends[NOTE]);
     elf_parts_encode_segment(writer, PT_GNU_EH_FRAME, starts[EH_FRAME_HDR], ends[EH_FRAME_HDR]);
     for (size_t i = NOTE; i < section_count(image); i++) {
