@@ -12,6 +12,11 @@ def jit_spin():
     return built(BUILD, "tests/jit_spin")
 
 
+def jit_around():
+    """The command up to its last argument, the seconds."""
+    return [built(BUILD, "tests/jit_around"), built(BUILD, "tests/leaf.so")]
+
+
 def inlined():
     return built(BUILD, "tests/inlined")
 

@@ -10,7 +10,7 @@ from .cli import pitviper
 from .interpreters import every_python
 from .perf import Recording
 from .profiles import calls, chain
-from .targets import FOO_BAR_BAZ, jit_spin
+from .targets import FOO_BAR_BAZ, jit_around, jit_spin
 from ..builds import BUILD, built
 
 WHOLE_CHAIN = chain("<module>", "baz", "bar", "foo")
@@ -100,6 +100,16 @@ def test_memory_that_is_used_again(perf, clock):
     first = [sample.time for sample in profile.samples if calls("made_at_run_time")(sample)]
     later = [sample.time for sample in profile.samples if calls("made_later")(sample)]
     assert max(first) <= min(later) + 0.002
+
+
+def test_a_file_between_generated_functions(perf):
+    """perf 7.2 takes the place of an image in the process from the image itself: were this file in
+    it, all stacks would be cut from the first sample in it on."""
+    recording = perf.record(*jit_around(), 1, call_graph="dwarf")
+    profile = inject(recording)[0].profile().of("jit_around")
+    below = profile.share_of(calls("main", "spin", "made_below", "native"))
+    above = profile.share_of(calls("main", "spin", "made_above", "leaf"))
+    assert below >= 0.2 and above >= 0.2 and below + above >= 0.95
 
 
 @every_python(at_least=(3, 11))

@@ -18,7 +18,19 @@ from .test_inject import inject, spun  # noqa: F401 (a fixture)
 
 NOBODY = 65534
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts and other users")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+
+UNSHARE = ["unshare", "--mount", "--propagation", "private"]
+needs_mounts = pytest.mark.skipif(
+    subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL).returncode != 0,
+    reason="no mount namespace can be made here: not root, or in a chroot")
+
+# A command that ends when the process has had a second of CPU time.
+A_SECOND_OF = """
+ticks() { set -- $(sed 's/.*) //' "/proc/$pid/stat"); echo $((${12} + ${13})); }
+pid=$1; end=$(($(ticks) + $(getconf CLK_TCK)))
+while [ "$(ticks)" -lt $end ]; do sleep 0.05; done
+"""
 
 
 def share(recording):
@@ -44,7 +56,7 @@ def spinning(kind, *before):
 def record_running(perf, pid, *options):
     data = perf.folder / "perf.running.data"
     perf.run("record", "-F", 999, "--call-graph", "dwarf", *options, "-p", pid, "-o", data, "--",
-             "sleep", 1)
+             "sh", "-euc", A_SECOND_OF, "sh", pid)
     return Recording(perf, data)
 
 
@@ -56,12 +68,12 @@ def test_a_process_that_ran_before_perf_did(perf, options):
     assert share(injected) >= 0.95
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.parametrize("misleading", [False, True])
 def test_a_dump_in_another_mount_namespace(perf, misleading):
     """The program has a /tmp of its own; here, another file may have the path of its dump."""
-    with spinning("jitdump", "unshare", "--mount", "--propagation", "private", "sh", "-c",
-                  'mount -t tmpfs none /tmp && exec "$@"', "sh") as pid:
+    with spinning("jitdump", *UNSHARE, "sh", "-c", 'mount -t tmpfs none /tmp && exec "$@"',
+                  "sh") as pid:
         here = name_files.jitdump_of(pid)
         assert not here.exists()
         recording = record_running(perf, pid, "-k", "mono")
@@ -108,16 +120,15 @@ def test_a_dump_that_is_not_ours(spun_for_all):
     assert list(folder.iterdir()) == [output]
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.parametrize("size", ["4k", "64k"])
 def test_a_full_disk_leaves_nothing_behind(spun, size):  # noqa: F811
     """There is room for no image, or for one but not for the recording."""
     folder = spun.data.parent / "full"
     folder.mkdir()
     script = f'mount -t tmpfs -o size={size} none "$0" && "$@"; echo "status $?"; ls -A "$0"'
-    result = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script,
-                             folder, program(), "inject", "--jit", "-i", spun.data, "-o",
-                             folder / "perf.jit.data"], stdout=subprocess.PIPE,
+    result = subprocess.run([*UNSHARE, "sh", "-c", script, folder, program(), "inject", "--jit",
+                             "-i", spun.data, "-o", folder / "perf.jit.data"], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, timeout=60,
                             env=sanitized_environment())
     assert result.stdout == "status 1\n"
