@@ -35,6 +35,8 @@ RECORDINGS = {
     "execs": lambda perf, python: perf.record(
         python, "-c", "import os\nfor i in range(20): os.spawnl(os.P_WAIT, '/bin/true', 'true')"),
     "compressed": lambda perf, python: perf.record(python, MY_SCRIPT, options=["-z"]),
+    "folder": lambda perf, python: perf.record(python, THREADS_AND_FORKS, "forks", 100000,
+                                               options=["--threads", "-z"]),
     "pipe": lambda perf, python: perf.record_to_pipe(python, MY_SCRIPT),
     "no-chains": lambda perf, python: perf.record(python, MY_SCRIPT, call_graph=None),
     "two-events": lambda perf, python: perf.record(
