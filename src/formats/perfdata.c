@@ -20,6 +20,7 @@
 #include "base/checked.h"
 #include "base/mapping.h"
 #include "formats/perfdata_compressed.h"
+#include "formats/perfdata_folder.h"
 #include "formats/perfdata_header.h"
 #include "formats/perfdata_order.h"
 #include "formats/perfdata_record.h"
@@ -36,6 +37,7 @@ struct perfdata_reader {
     struct mapping mapping; /* empty when the memory is the caller's */
     const uint8_t *data;    /* the whole file */
     size_t length;
+    struct perfdata_folder folder; /* files whose records come behind those of `data` */
     struct perfdata_facts facts;
     struct perfdata_extent extent;
     struct damage header_damage; /* found by perfdata_open */
@@ -44,6 +46,8 @@ struct perfdata_reader {
 
     /* The state of a pass. */
     struct perfdata_span span; /* of the file; `data` is where the records start */
+    uint64_t span_offset; /* of this place; the files of a folder count as one behind the other */
+    size_t next_part;     /* of the folder */
     struct perfdata_stream stream;
     struct perfdata_block *block; /* being read, or NULL */
     struct perfdata_span block_span;
@@ -82,7 +86,16 @@ const struct damage *perfdata_damage(const struct perfdata_reader *reader)
 static uint64_t offset_of(const struct perfdata_reader *reader, const uint8_t *record,
                           const struct perfdata_block *block)
 {
-    return block ? block->offset : (uint64_t)(record - reader->data);
+    if (block)
+        return block->offset;
+    uint64_t offset = reader->length;
+    for (size_t i = 0; i < reader->folder.parts.count; i++) {
+        const struct mapping *part = &reader->folder.parts.items[i];
+        if (record >= part->data && record < part->data + part->length)
+            return offset + (uint64_t)(record - part->data);
+        offset += part->length;
+    }
+    return (uint64_t)(record - reader->data);
 }
 
 static void note(struct perfdata_reader *reader, uint64_t offset, size_t bytes, const char *problem)
@@ -178,15 +191,31 @@ static void count(struct perfdata_stats *stats, uint32_t type)
         stats->other_records++;
 }
 
-/* The file has no more records: 0, or -ENODATA when it ends too early. */
-static int end_of_file(struct perfdata_reader *reader, const struct perfdata_raw *raw, int result)
+/* Goes on to the next file of a folder, which has compressed data of its own. False: there is none.
+ */
+static bool start_part(struct perfdata_reader *reader)
+{
+    if (reader->next_part >= reader->folder.parts.count)
+        return false;
+    const struct mapping *part = &reader->folder.parts.items[reader->next_part++];
+    reader->span = (struct perfdata_span){
+        .data = part->data, .length = part->length, .may_be_cut = reader->extent.may_be_cut};
+    reader->span_offset = offset_of(reader, part->data, NULL);
+    uint64_t bytes_out = reader->stream.bytes_out;
+    perfdata_stream_reset(&reader->stream);
+    reader->stream.bytes_out = bytes_out;
+    return true;
+}
+
+/* The file has no more records, or (-ENODATA) it ends too early. Whether there is another one. */
+static bool end_of_file(struct perfdata_reader *reader, const struct perfdata_raw *raw, int result)
 {
     reader->span.position = reader->span.length;
     if (result == -ENODATA)
-        damage_note_truncated(&reader->damage, reader->extent.data.offset + raw->position);
+        damage_note_truncated(&reader->damage, reader->span_offset + raw->position);
     else if (reader->stream.remainder_length)
         damage_note_truncated(&reader->damage, reader->stream.offset);
-    return 0;
+    return start_part(reader);
 }
 
 /* 1 and the next record, in the order of the file; 0 at the end; -ENOMEM. Damage is noted. */
@@ -201,10 +230,13 @@ static int find_next(struct perfdata_reader *reader, struct found *found)
         if (result == 1)
             continue;
         result = perfdata_span_next(&reader->span, &reader->judge, &found->raw);
-        if (result == 0 || result == -ENODATA)
-            return end_of_file(reader, &found->raw, result);
+        if (result == 0 || result == -ENODATA) {
+            if (!end_of_file(reader, &found->raw, result))
+                return 0;
+            continue;
+        }
         if (result == -EBADMSG) {
-            note(reader, reader->extent.data.offset + found->raw.position, found->raw.extent,
+            note(reader, reader->span_offset + found->raw.position, found->raw.extent,
                  found->raw.problem);
             continue;
         }
@@ -272,6 +304,8 @@ static int open_data(struct perfdata_reader *reader, const char *source, const c
         return -ENOMEM;
     reader->facts.info.source = copy;
     reader->facts.info.bytes = reader->length;
+    for (size_t i = 0; i < reader->folder.parts.count; i++)
+        reader->facts.info.bytes += reader->folder.parts.items[i].length;
     reader->starts_unaligned = reader->facts.info.is_compressed || reader->facts.info.is_pipe_mode;
     perfdata_rewind(reader);
     if (!reader->facts.info.is_pipe_mode)
@@ -316,8 +350,11 @@ int perfdata_open(const char *path, const char **ret_problem, struct perfdata_re
     if (!reader)
         return -ENOMEM;
     int error = mapping_open(path, &reader->mapping);
+    if (error == -EISDIR)
+        error = perfdata_folder_open(&reader->folder, path, &reader->mapping);
     if (error < 0) {
-        *ret_problem = "it cannot be read";
+        *ret_problem = error == -EISDIR ? "is a folder, and none that 'perf record --threads' wrote"
+                                        : "it cannot be read";
         free(reader);
         return error;
     }
@@ -344,6 +381,8 @@ void perfdata_rewind(struct perfdata_reader *reader)
     reader->span = (struct perfdata_span){.data = reader->data + reader->extent.data.offset,
                                           .length = reader->extent.data.size,
                                           .may_be_cut = reader->extent.may_be_cut};
+    reader->span_offset = reader->extent.data.offset;
+    reader->next_part = 0;
     if (!checked_mul(reader->length, SEARCH_FACTOR, &reader->judge.search_bytes_left))
         reader->judge.search_bytes_left = reader->length;
     reader->judge.search_bytes_left += SEARCH_MINIMUM_BYTES;
@@ -363,6 +402,7 @@ void perfdata_close(struct perfdata_reader *reader)
     perfdata_stream_done(&reader->stream);
     perfdata_facts_done(&reader->facts);
     free(reader->judge.aligned);
+    perfdata_folder_done(&reader->folder);
     mapping_done(&reader->mapping);
     free(reader);
 }

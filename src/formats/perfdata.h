@@ -250,11 +250,11 @@ static inline bool perfdata_is_marker(uint64_t entry)
 
 struct perfdata_reader;
 
-/* Opens a recording; "-" is standard input. 0, or with a static text in *ret_problem:
- *     -EBADMSG   this is no perf.data, or its header is damaged
+/* Opens a recording; "-" is standard input, and it may be a folder of `perf record --threads`. 0,
+ * or with a static text in *ret_problem: -EBADMSG   this is no perf.data, or its header is damaged
  *     -ENODATA   the file ends inside its header
  *     -ENOTSUP   a recording that is not supported: of the other byte order, of perf before 2.6.38
- *     -EISDIR    a folder (also one of `perf record --threads`)
+ *     -EISDIR    a folder of another kind
  *     -ENODEV    a device or a socket
  *     -ENOMEM    memory is short
  * and any errno of open, fstat, mmap, read. On failure there is nothing to close. */

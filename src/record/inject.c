@@ -311,7 +311,10 @@ int inject_run(const struct inject_request *request, struct inject_result *ret_r
     CLEANUP(mapping_done) struct mapping mapping = {0};
     error = mapping_open(request->input, &mapping);
     if (error)
-        return fail(ret_result, request->input, "can't be read", error);
+        return fail(ret_result, request->input,
+                    error == -EISDIR ? "is a folder; inject needs a recording in one file"
+                                     : "can't be read",
+                    error);
     struct perfdata_reader *reader;
     const char *problem;
     error = perfdata_open_memory(request->input, mapping.data, mapping.length, &problem, &reader);

@@ -12,9 +12,12 @@ that, and each time its cause is counted:
   PLT             perf 6.1 has no names for entries of .plt.got and .plt.sec. Which addresses these
                   are is asked of readelf. All entries of a module become one row: at most one is in
                   a chain, since calls do not return to them. `_init` is one of them, too: it stands
-                  before the table and has no size, so perf 6.1 lets it reach into the table.
+                  before the table and has no size, so perf 6.1 lets it reach into the table. perf 7
+                  calls the first entry .plt.
   KERNEL_LETTER   perf 7 prints [.] for callers in the kernel where the sample was in user code.
   PARAMETERS      perf 6.1 prints C++ functions without parameters.
+  EQUAL_BRANCHES  Branches of equal size are ordered by where in memory perf has its record of their
+                  module. Those of other sizes must be in order.
   NO_ADDRESS      Words that were taken for return addresses, far apart from all addresses. perf
                   compares by the sign of the difference, which is no order for such words; what
                   comes out depends on which came first.
@@ -29,11 +32,12 @@ import re
 import subprocess
 from typing import List, NamedTuple
 
-UNNAMED_CALLER, PLT, KERNEL_LETTER, PARAMETERS, NO_ADDRESS = \
-    "unnamed caller", "plt", "kernel's letter", "parameters", "no address"
+UNNAMED_CALLER, PLT, KERNEL_LETTER, PARAMETERS, EQUAL_BRANCHES, NO_ADDRESS = \
+    "unnamed caller", "plt", "kernel's letter", "parameters", "equal branches", "no address"
 
-# Percentages are rounded to 0.01, so the sum of a few rows is off by a little more.
-SUM_ROUNDING = 0.03
+# Percentages are rounded to 0.01: by how much the sum of rows may be off, for each.
+ROUNDING = 0.005
+BRANCH = re.compile(r"([ |]*)(?:\|--| --)([\d.]+%?)--(.*)")
 ADDRESS = re.compile(r"(0x)?[0-9a-f]{16}")
 MAPPING = re.compile(r"PERF_RECORD_MMAP2? -?\d+/-?\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ "
                      r"(?:0x)?([0-9a-f]+)[^]]*\]: \S+ (.*)$", re.MULTILINE)
@@ -127,18 +131,20 @@ def is_in_plt(path, offset):
 class Settled(NamedTuple):
     """The rows of a table, brought to one form."""
     named: List[Row]
-    places: dict     # (command, module, offset or "(plt)") -> [children, self, samples]
+    places: dict     # (command, module, offset or "(plt)") -> [children, self, samples, rows]
     causes: set
 
 
-def settle_place(row, mappings):
+def settle_place(row, mappings, is_perf):
     """(offset in the module or "(plt)", causes) of a row without a name of its own, else None."""
-    if row.symbol.endswith("@plt") or row.symbol == "_init":
+    if row.symbol.endswith("@plt"):
         return "(plt)", set()
+    if row.symbol in ("_init", ".plt"):
+        return "(plt)", {PLT}
     if not ADDRESS.fullmatch(row.symbol) or row.module.startswith("["):
         return None
     path, offset, causes = mappings.path(row.module), int(row.symbol, 16), set()
-    place = mappings.place(offset, row.module) if not row.samples else None
+    place = mappings.place(offset, row.module) if is_perf and not row.samples else None
     if place and place[1] != offset:
         path, offset = place
         causes.add(UNNAMED_CALLER)
@@ -157,10 +163,10 @@ def settle_tree(tree, mappings):
     return tree if lines == tree else sorted(re.sub(r"^[| -]+", "", line) for line in lines)
 
 
-def settle(rows, mappings):
-    result = Settled([], {}, set())
+def settle(rows, mappings, is_perf):
+    result, callers = Settled([], {}, set()), set()
     for row in rows:
-        place = settle_place(row, mappings)
+        place = settle_place(row, mappings, is_perf)
         if not place:
             result.named.append(row._replace(tree=settle_tree(row.tree, mappings)))
             if ADDRESS.fullmatch(row.symbol) and int(row.symbol, 16) >> 47 not in (0, 0x1ffff):
@@ -170,26 +176,57 @@ def settle(rows, mappings):
         result.causes.update(causes)
         # perf's row of a caller counts all chains with it; that of the sampled function counts
         # its own again.
-        sums = result.places.setdefault((row.command, row.module, where), [0.0, 0.0, 0, False])
+        key = row.command, row.module, where
+        sums = result.places.setdefault(key, [0.0, 0.0, 0, 0])
         is_caller = UNNAMED_CALLER in causes
-        if is_caller == sums[3]:
+        if is_caller and key not in callers:
+            sums[0] = 0.0
+            callers.add(key)
+        if is_caller or key not in callers:
             sums[0] += row.children
-        elif is_caller:
-            sums[0], sums[3] = row.children, True
         sums[1] += row.self
         sums[2] += row.samples
+        sums[3] += 1
     return result
 
 
-def without_letter(row, other, causes):
-    """perf 7's letter for callers in the kernel, and perf 6.1's names of C++ functions."""
-    if row.letter != other.letter and row.module.startswith("[") and not row.samples:
+def explain(row, other, causes):
+    """perf's row in the form of ours, where what differs has a cause that a single row can tell."""
+    if row.letter != other.letter and row.module.startswith("["):
         causes.add(KERNEL_LETTER)
         row = row._replace(letter=other.letter)
     if row.symbol != other.symbol and row.symbol == re.sub(r"\(.*", "", other.symbol):
         causes.add(PARAMETERS)
         row = row._replace(symbol=other.symbol)
+    if row.tree != other.tree and read_tree(row.tree) == read_tree(other.tree):
+        causes.add(EQUAL_BRANCHES)
+        row = row._replace(tree=other.tree)
     return row
+
+
+def read_tree(lines):
+    """A drawn tree as (value, names, branches), equal branches sorted; a list of chains sorted."""
+    root = ("", [], [])
+    open_branches = [(-1, root)]
+    for line in lines:
+        branch = BRANCH.fullmatch(line)
+        if branch:
+            while open_branches[-1][0] >= len(branch[1]):
+                open_branches.pop()
+            new = (branch[2], [branch[3]], [])
+            open_branches[-1][1][2].append(new)
+            open_branches.append((len(branch[1]), new))
+        elif line.strip(" |"):
+            open_branches[-1][1][1].append(line.strip(" |"))
+    if not root[2]:
+        return sorted(root[1])
+    return in_order(root)
+
+
+def in_order(node):
+    branches = [in_order(branch) for branch in node[2]]
+    values = [branch[0] for branch in branches]
+    return node[0], node[1], values, sorted(branches, key=repr)
 
 
 def compare_named(ours, theirs, causes):
@@ -198,7 +235,7 @@ def compare_named(ours, theirs, causes):
     if causes:
         ours, theirs = sorted(ours, key=order_of), sorted(theirs, key=order_of)
     for mine, peer in zip(ours, theirs):
-        peer = without_letter(peer, mine, causes)
+        peer = explain(peer, mine, causes)
         if mine != peer:
             yield f"ours is {mine}\nperf's  {peer}"
             return
@@ -215,8 +252,8 @@ def compare_places(ours, theirs):
         mine, peer = ours.get(key), theirs.get(key)
         if not mine or not peer:
             yield f"only {'perf has' if peer else 'we have'} {key}: {peer or mine}"
-        elif mine[2] != peer[2] or abs(mine[0] - peer[0]) > SUM_ROUNDING \
-                or abs(mine[1] - peer[1]) > SUM_ROUNDING:
+        elif mine[2] != peer[2] or max(abs(mine[0] - peer[0]), abs(mine[1] - peer[1])) > \
+                ROUNDING * (mine[3] + peer[3]) + 1e-9:
             yield f"{key}: ours {mine}, perf's {peer}"
 
 
@@ -224,7 +261,8 @@ def compare(ours, theirs, mappings):
     """(complaints, causes of what differs and may) of two texts."""
     if body(ours) == body(theirs):
         return [], set()
-    mine, peer = settle(read_table(ours), mappings), settle(read_table(theirs), mappings)
+    mine = settle(read_table(ours), mappings, is_perf=False)
+    peer = settle(read_table(theirs), mappings, is_perf=True)
     causes = set(peer.causes)
     wrong = [*compare_named(mine.named, peer.named, causes),
              *compare_places(mine.places, peer.places)]

@@ -11,8 +11,9 @@ from . import interpreters
 from . import perf as perf_program
 from .cli import pitviper
 from .interpreters import every_python
-from .tables import KERNEL_LETTER, NO_ADDRESS, PARAMETERS, PLT, UNNAMED_CALLER, Mappings, body, compare
-from .targets import FOO_BAR_BAZ, MY_SCRIPT, THREADS_AND_FORKS, inlined, symbols
+from .tables import (EQUAL_BRANCHES, KERNEL_LETTER, NO_ADDRESS, PARAMETERS, PLT, UNNAMED_CALLER,
+                     Mappings, body, compare)
+from .targets import FOO_BAR_BAZ, MY_SCRIPT, THREADS_AND_FORKS, inlined
 
 NONE, CHILDREN = ("-g", "none", "--no-children"), ("-g", "none", "--children")
 WAYS = [NONE, CHILDREN, ("-g",), ("--no-children",)]
@@ -35,6 +36,8 @@ RECORDINGS = {
     "execs": lambda perf, python: perf.record(
         python, "-c", "import os\nfor i in range(20): os.spawnl(os.P_WAIT, '/bin/true', 'true')"),
     "compressed": lambda perf, python: perf.record(python, MY_SCRIPT, options=["-z"]),
+    "folder": lambda perf, python: perf.record(python, THREADS_AND_FORKS, "forks", 100000,
+                                               options=["--threads", "-z"]),
     "pipe": lambda perf, python: perf.record_to_pipe(python, MY_SCRIPT),
     "no-chains": lambda perf, python: perf.record(python, MY_SCRIPT, call_graph=None),
     "two-events": lambda perf, python: perf.record(
@@ -49,12 +52,13 @@ WAYS_OF = {
 }
 
 
-def causes_of(perf, way):
+def causes_of(way):
     """What may differ, by the version of perf and by what is shown."""
-    causes = {UNNAMED_CALLER, NO_ADDRESS} if "--no-children" not in way else set()
-    if perf_program.version() >= (7,):
-        return causes | ({KERNEL_LETTER} if "--no-children" not in way else set())
-    return causes | {PLT, PARAMETERS}
+    causes = {PLT, EQUAL_BRANCHES}
+    if "--no-children" not in way:
+        causes |= {UNNAMED_CALLER, NO_ADDRESS}
+        causes |= {KERNEL_LETTER} if perf_program.version() >= (7,) else set()
+    return causes | ({PARAMETERS} if perf_program.version() < (7,) else set())
 
 
 def check(recording, way, options=("--no-inline",)):
@@ -64,7 +68,7 @@ def check(recording, way, options=("--no-inline",)):
     assert "%" in theirs, "perf printed no rows"
     wrong, causes = compare(ours.out, theirs, Mappings(recording))
     assert not wrong, f"{' '.join(way)}:\n" + "\n".join(wrong[:5])
-    assert causes <= causes_of(recording.perf, way), causes
+    assert causes <= causes_of(way), causes
 
 
 def pythons():
@@ -112,18 +116,18 @@ INLINE_WAYS = [
     ("--inline",), ("--inline", "-g", "none"), ("--inline", "--no-children", "-g", "callee"),
     ("--inline", "-g", "srcline", "--no-children"), ("--no-inline", "-g", "srcline"),
     ("--no-inline", "-g", "address", "--no-children"),
-    ("--no-inline", "--sort", "srcline", "--no-children"),
+    ("--no-inline", "--sort", "srcline", "--no-children", "-g", "none"),
     ("--inline", "--sort", "sym,srcline", "--no-children", "-g", "none"),
     ("--no-inline", "--sort", "srcfile", "--no-children", "-g", "none"),
 ]
 
 
 def lines_of_the_program(text):
-    """The rows and trees without the frames that start a program: what is known of those depends on
-    libc's debug information, and perf takes a function whose debug information has another name
-    than its symbol for an inlined one (__libc_start_main_impl)."""
-    return [re.sub(r"\s+", " ", line).rstrip() for line in body(text).splitlines()
-            if not line.startswith("#") and not re.search(r"\b_start\b|libc_start", line)]
+    """What names the program's own functions. Of others, what is known depends on their debug
+    information; perf takes a function whose debug information has another name than its symbol for
+    an inlined one (__libc_start_main_impl)."""
+    return [re.sub(r"[\s|-]+", " ", line).rstrip() for line in body(text).splitlines()
+            if not line.startswith("#") and re.search(r"\b(inner|middle|outer|main)|inlined.c", line)]
 
 
 @pytest.mark.parametrize("way", INLINE_WAYS, ids=" ".join)

@@ -56,7 +56,7 @@ static unsigned long chosen_implementation(unsigned long rounds)
     return aliases_global(rounds);
 }
 
-static spinner choose(void)
+__attribute__((used)) static spinner choose(void)
 {
     return chosen_implementation;
 }
