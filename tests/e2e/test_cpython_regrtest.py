@@ -1,9 +1,9 @@
 """CPython's own regression tests, with trampolines and without: test by test the same results.
 
-Both sides are compared, not judged: a test that fails on this machine anyway is none of ours. Some
-tests fail under any eval-frame hook, CPython's -X perf included (3.13 and 3.14 report an event of
-`async for` twice). So what only fails with ours is run once more under a hook that just forwards,
-and counts when it passes there.
+Both sides are compared, not judged: a test that fails on this machine anyway is none of ours. One
+test fails under any eval-frame hook, CPython's -X perf included: 3.12 to 3.14 report an event of
+`async for` twice. That one, on these versions, must fail under a hook that just forwards in the same
+words as with ours; then it does not count.
 """
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -19,6 +19,9 @@ TIME_LIMIT_S = 600
 MODULES = ["test_generators", "test_coroutines", "test_asyncgen", "test_sys_settrace",
            "test_sys_setprofile", "test_threading", "test_fork1", "test_exceptions", "test_scope",
            "test_super", "test_class", "test_contextlib", "test_functools", "test_with"]
+
+# Part of a test's name, and the versions on which it fails under any hook.
+FAILS_UNDER_ANY_HOOK = {"test_20_async_for_loop": [(3, 12), (3, 13), (3, 14)]}
 
 FIND_MODULES = """
 import importlib.util, sys
@@ -57,10 +60,20 @@ def outcomes(python, modules, folder, *before):
     return tests
 
 
-def fails_under_any_hook(python, test, hook):
-    return subprocess.run(words(python, "-c", RUN_HOOKED, hook, test), cwd=BUILD,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          timeout=TIME_LIMIT_S).returncode != 0
+def complaint(*command):
+    """How a single test fails: the text behind the traceback; None when it passes."""
+    ended = subprocess.run(words(*command), cwd=BUILD, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, timeout=TIME_LIMIT_S)
+    text = ended.stderr.decode(errors="replace")
+    return text[text.index("AssertionError"):text.rindex("-----\nRan ")] if ended.returncode else None
+
+
+def is_excused(python, test, hook):
+    versions = FAILS_UNDER_ANY_HOOK.get(test.split(".")[-1], [])
+    if python.version[:2] not in versions:
+        return False
+    ours = complaint(built(BUILD, "pitviper"), "run", "--", python, "-m", "unittest", test)
+    return ours is not None and ours == complaint(python, "-c", RUN_HOOKED, hook, test)
 
 
 @every_python()
@@ -75,5 +88,5 @@ def test_the_results_are_the_same(python, recordings, forward_hook):
                  for test in sorted(without.keys() | ours.keys())
                  if without.get(test) != ours.get(test)}
     blamed = {test: change for test, change in different.items()
-              if not fails_under_any_hook(python, test, forward_hook)}
+              if not is_excused(python, test, forward_hook)}
     assert not blamed
