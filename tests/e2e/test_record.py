@@ -107,7 +107,7 @@ def test_the_chain_of_the_documents_script_is_whole(recorder, python):
 @every_python()
 def test_perf_shows_the_lines(recorder, python):
     recorder.run("-F", 999, python, FOO_BAR_BAZ, 1)
-    text = recorder.report("--no-children", "-g", "caller,srcline", "--no-inline")
+    text = recorder.report("--sort", "srcline", "-g", "none")
     loop = FOO_BAR_BAZ.read_text().splitlines().index("        result += 1") + 1
     assert f"{FOO_BAR_BAZ.name}:{loop}" in text
 
