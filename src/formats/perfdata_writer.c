@@ -14,6 +14,7 @@
 #include "formats/perfdata_encode.h"
 #include "formats/perfdata_features.h"
 #include "formats/perfdata_output.h"
+#include "formats/perfdata_pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -38,6 +39,10 @@ struct perfdata_writer {
     uint64_t data_offset;
     uint64_t first_sample_ns;
     uint64_t last_sample_ns;
+    struct perfdata_packer packer;
+    uint32_t packed_from_bytes; /* samples that are longer on average are packed; 0: none are */
+    size_t buffered_samples;    /* in the buffer of `output` */
+    bool has_end;               /* features stand where the next record will */
 };
 
 struct section {
@@ -169,24 +174,57 @@ void perfdata_writer_close(struct perfdata_writer *writer)
 {
     if (!writer)
         return;
+    perfdata_packer_done(&writer->packer);
     arena_done(&writer->arena);
     free(writer);
 }
 
 /* --- records ------------------------------------------------------------------------------- */
 
+void perfdata_writer_pack(struct perfdata_writer *writer, uint32_t from_bytes)
+{
+    writer->packed_from_bytes = from_bytes;
+}
+
+/* Writes the records in the buffer, packed if that is wanted of such. */
+static int flush_records(struct perfdata_writer *writer)
+{
+    struct perfdata_output *output = &writer->output;
+    struct writer *buffer = &output->buffer;
+    if (writer->packed_from_bytes && writer->buffered_samples &&
+        buffer->length / writer->buffered_samples >= writer->packed_from_bytes) {
+        size_t packed = perfdata_pack(&writer->packer, buffer->data, buffer->length);
+        if (packed) {
+            memcpy(buffer->data, writer->packer.room, packed);
+            buffer->length = packed;
+        }
+    }
+    writer->buffered_samples = 0;
+    return perfdata_output_flush(output);
+}
+
+/* What a checkpoint has written behind the records is about to be overwritten. */
+static void drop_end(struct perfdata_writer *writer)
+{
+    if (writer->has_end)
+        put_header(writer, writer->output.position, (struct section){0}, (const uint64_t[4]){0});
+    writer->has_end = false;
+}
+
 int perfdata_writer_record(struct perfdata_writer *writer, const struct perfdata_record *record)
 {
     struct perfdata_output *output = &writer->output;
     if (record->event >= writer->event_count)
         return -EINVAL;
+    drop_end(writer);
     if (output->buffer.capacity - output->buffer.length < PERFDATA_ENCODED_MOST_BYTES)
-        perfdata_output_flush(output);
+        flush_records(writer);
     if (output->error)
         return output->error;
     int error = perfdata_encode(&output->buffer, &writer->events[record->event], record);
     if (error < 0 || record->type != PERF_RECORD_SAMPLE)
         return error;
+    writer->buffered_samples++;
     if (!writer->first_sample_ns || record->time_ns < writer->first_sample_ns)
         writer->first_sample_ns = record->time_ns;
     if (record->time_ns > writer->last_sample_ns)
@@ -196,6 +234,7 @@ int perfdata_writer_record(struct perfdata_writer *writer, const struct perfdata
 
 int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, size_t length)
 {
+    drop_end(writer);
     perfdata_output_bytes(&writer->output, records, length);
     return writer->output.error;
 }
@@ -203,15 +242,10 @@ int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, s
 int perfdata_writer_round(struct perfdata_writer *writer)
 {
     struct perf_event_header header = {.type = PERFDATA_FINISHED_ROUND, .size = sizeof header};
-    return perfdata_writer_bytes(writer, &header, sizeof header);
-}
-
-int perfdata_writer_flush(struct perfdata_writer *writer)
-{
-    perfdata_output_flush(&writer->output);
-    put_header(writer, perfdata_output_position(&writer->output), (struct section){0},
-               (const uint64_t[4]){0});
-    return writer->output.error;
+    if (writer->packed_from_bytes)
+        flush_records(writer); /* not among records that are packed */
+    int error = perfdata_writer_bytes(writer, &header, sizeof header);
+    return writer->packed_from_bytes ? flush_records(writer) : error;
 }
 
 /* --- features ------------------------------------------------------------------------------ */
@@ -302,6 +336,8 @@ static bool is_wanted(const struct perfdata_writer *writer, const struct perfdat
         return has_names(writer);
     case PERFDATA_FEATURE_SAMPLE_TIME:
         return writer->last_sample_ns > 0;
+    case PERFDATA_FEATURE_COMPRESSED:
+        return writer->packer.bytes_out > 0;
     case PERFDATA_FEATURE_CLOCK_DATA:
         return info->has_clock;
     default:
@@ -337,6 +373,13 @@ static void put_feature(struct perfdata_writer *writer, const struct perfdata_in
         perfdata_output_u64(output, writer->first_sample_ns);
         perfdata_output_u64(output, writer->last_sample_ns);
         break;
+    case PERFDATA_FEATURE_COMPRESSED:
+        perfdata_output_u32(output, 0); /* version */
+        perfdata_output_u32(output, 1); /* zstd */
+        perfdata_output_u32(output, PERFDATA_PACK_LEVEL);
+        perfdata_output_u32(output, (uint32_t)(writer->packer.bytes_in / writer->packer.bytes_out));
+        perfdata_output_u32(output, PERFDATA_PACK_MOST_BYTES);
+        break;
     case PERFDATA_FEATURE_CLOCK_DATA:
         perfdata_output_u32(output, 1); /* version */
         perfdata_output_u32(output, info->clock_id);
@@ -351,6 +394,8 @@ static void put_feature(struct perfdata_writer *writer, const struct perfdata_in
 int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata_info *info)
 {
     struct perfdata_output *output = &writer->output;
+    drop_end(writer);
+    flush_records(writer);
     uint64_t data_end = perfdata_output_position(output);
     struct section table[PERFDATA_FEATURES];
     uint64_t bits[4] = {0};
@@ -376,4 +421,14 @@ int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata
     perfdata_output_patch(output, data_end, table, count * sizeof *table);
     put_header(writer, data_end, private, bits);
     return output->error;
+}
+
+int perfdata_writer_checkpoint(struct perfdata_writer *writer, const struct perfdata_info *info)
+{
+    flush_records(writer);
+    uint64_t data_end = perfdata_output_position(&writer->output);
+    int error = perfdata_writer_finish(writer, info);
+    writer->output.position = data_end;
+    writer->has_end = true;
+    return error;
 }

@@ -8,8 +8,8 @@
  *     perfdata_writer_close(writer);
  *
  * Records go through a buffer of fixed size, so memory is bounded whatever the size of the file. A
- * file that is never finished (the program was killed) has its records up to the last
- * perfdata_writer_flush. Without one it is like perf's own: readable by us, with its size field 0.
+ * file that is never finished (the program was killed) is as it was at the last
+ * perfdata_writer_checkpoint. Without one it is like perf's own: readable by us, its size field 0.
  *
  * What perf asks of records: a MMAP2 is not stamped later than the samples that need it; samples
  * have PERF_RECORD_MISC_USER or _KERNEL in `misc`; threads are announced by FORK or COMM. Without
@@ -42,15 +42,19 @@ int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, s
  * Readers need less memory when that is said every few thousand records. */
 int perfdata_writer_round(struct perfdata_writer *writer);
 
-/* Writes what is still in the buffer and the size of it all, so that the file can be read as far as
- * it goes should the program be killed. */
-int perfdata_writer_flush(struct perfdata_writer *writer);
+/* From now on records are compressed where samples are so many bytes long or longer on average, as
+ * those with deep stacks are: they shrink to a twentieth. perf, samply and we read that; a perf that
+ * was built without zstd does not. 0: none are, as at first. */
+void perfdata_writer_pack(struct perfdata_writer *writer, uint32_t from_bytes);
 
 /* Writes the rest: of `info` hostname, os_release, perf_version, arch, cpus, cpu_description,
  * cpu_id, memory, arguments, build_ids, clock (each where it is set) and private_data, which perf
  * ignores and perfdata_open finds again. perf warns without arch and cpus. The names of the events
  * and the times of the first and last sample are known here. 0 or the first errno. */
 int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata_info *info);
+
+/* The same with records still to follow: if the program is killed, the file is whole as of now. */
+int perfdata_writer_checkpoint(struct perfdata_writer *writer, const struct perfdata_info *info);
 
 /* Releases the writer, finished or not; NULL is fine. */
 void perfdata_writer_close(struct perfdata_writer *writer);

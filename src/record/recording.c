@@ -3,8 +3,8 @@
  * milliseconds; only a thread that is stopped in the middle of its signal handler is later. So a
  * round is a second long, and what is later still is moved to the earliest time possible.
  *
- * A recorder that is killed leaves what was written up to the last tick: the records without the
- * sizes in the header, which perf and we read, and the object file of that time. */
+ * A recorder that is killed leaves what was written up to the last tick, and the object file of
+ * some moments before. */
 #include "record/recording.h"
 
 #include "base/cleanup.h"
@@ -18,6 +18,9 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
+
+/* Only deep stacks are longer. */
+enum { PACKED_FROM_BYTES = 350 };
 
 static const uint64_t ROUND_NS = 1000000000;
 static const uint64_t FIRST_SAVE_NS = 1000000000, LAST_SAVE_NS = 60000000000;
@@ -60,7 +63,10 @@ static int open_writer(struct recording *recording)
                  .sample_id_all = 1,
                  .use_clockid = 1,
                  .clockid = CLOCK_MONOTONIC}};
-    return perfdata_writer_open(recording->fd, &event, 1, &recording->writer);
+    int error = perfdata_writer_open(recording->fd, &event, 1, &recording->writer);
+    if (error == 0)
+        perfdata_writer_pack(recording->writer, PACKED_FROM_BYTES);
+    return error;
 }
 
 int recording_open(struct recording *recording, const struct recording_settings *settings)
@@ -186,14 +192,45 @@ void recording_lost(struct recording *recording, struct recording_task task, uin
     put(recording, &record);
 }
 
+static void read_clock(struct perfdata_info *info)
+{
+    struct timespec wall, own;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock_gettime(CLOCK_MONOTONIC, &own);
+    info->has_clock = true;
+    info->clock_id = CLOCK_MONOTONIC;
+    info->clock_wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
+    info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+}
+
+/* What the header says of the machine; it borrows the texts of `system`. */
+static void describe(const struct recording *recording, struct utsname *system,
+                     struct perfdata_info *ret_info)
+{
+    uname(system);
+    *ret_info = (struct perfdata_info){
+        .hostname = system->nodename,
+        .os_release = system->release,
+        .arch = system->machine,
+        .perf_version = "pitviper " PITVIPER_VERSION,
+        .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+        .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+        .arguments = (const char *const *)recording->settings.arguments,
+        .argument_count = recording->settings.argument_count};
+    read_clock(ret_info);
+}
+
 void recording_tick(struct recording *recording, uint64_t now_ns)
 {
     if (now_ns - recording->round_ns < ROUND_NS)
         return;
     recording->round_ns = now_ns;
     int error = perfdata_writer_round(recording->writer);
+    struct perfdata_info info;
+    struct utsname system;
+    describe(recording, &system, &info);
     if (error == 0)
-        error = perfdata_writer_flush(recording->writer);
+        error = perfdata_writer_checkpoint(recording->writer, &info);
     if (error < 0 && !recording->error)
         recording->error = error;
     recording->floor_ns = recording->round_newest_ns;
@@ -208,17 +245,6 @@ void recording_tick(struct recording *recording, uint64_t now_ns)
 }
 
 /* --- finish ----------------------------------------------------------------------------------- */
-
-static void read_clock(struct perfdata_info *info)
-{
-    struct timespec wall, own;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    clock_gettime(CLOCK_MONOTONIC, &own);
-    info->has_clock = true;
-    info->clock_id = CLOCK_MONOTONIC;
-    info->clock_wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
-    info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
-}
 
 /* The Python functions, as the recording carries them along. */
 static int pack_functions(const struct recording *recording, struct perfdata_images_maker *maker)
@@ -238,16 +264,8 @@ static int pack_functions(const struct recording *recording, struct perfdata_ima
 static int write_end(struct recording *recording)
 {
     struct utsname system;
-    uname(&system);
-    struct perfdata_info info = {.hostname = system.nodename,
-                                 .os_release = system.release,
-                                 .arch = system.machine,
-                                 .perf_version = "pitviper " PITVIPER_VERSION,
-                                 .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
-                                 .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
-                                 .arguments = (const char *const *)recording->settings.arguments,
-                                 .argument_count = recording->settings.argument_count};
-    read_clock(&info);
+    struct perfdata_info info;
+    describe(recording, &system, &info);
     struct perfdata_images_maker maker = {0};
     int packing = pack_functions(recording, &maker);
     info.private_data = maker.bytes.items;
