@@ -75,9 +75,9 @@ static void check_interpreter(struct doctor *doctor)
 {
     const struct doctor_python *python = &doctor->python;
     say(doctor, "interpreter", LEVEL_OK, "%s %s%s%s, %s, %s",
-        is_cpython(python) ? "CPython" : python->implementation,
-        python->version, python->free_threaded ? ", free-threaded" : "",
-        python->debug_build ? ", debug build" : "", python->machine, python->executable);
+        is_cpython(python) ? "CPython" : python->implementation, python->version,
+        python->free_threaded ? ", free-threaded" : "", python->debug_build ? ", debug build" : "",
+        python->machine, python->executable);
     if (!python->has_trampoline)
         say(doctor, "built-in", LEVEL_NOTE,
             "no trampoline support of its own (HAVE_PERF_TRAMPOLINE is not set%s)",
