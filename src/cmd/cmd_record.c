@@ -243,7 +243,8 @@ static int run_request(const struct command *self, const struct request *request
                       strerror(-error));
     recorder_close(recorder);
     look_after(&workload, true);
-    return status_of(&workload);
+    int status = status_of(&workload);
+    return status == STATUS_OK && error < 0 ? STATUS_FAILED : status;
 }
 
 /* --- options ---------------------------------------------------------------------------------- */

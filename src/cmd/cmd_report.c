@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_FUNCTIONS = 20, OUTPUT_BUFFER_BYTES = 1 << 16 };
+enum { PAGE_FUNCTIONS = 20, PAGE_LINES = 3, PAGE_MANY_LINES = 20, OUTPUT_BUFFER_BYTES = 1 << 16 };
 
 enum {
     OPTION_STDIO = OPTION_LONG_ONLY,
@@ -26,6 +26,7 @@ enum {
     OPTION_PID,
     OPTION_TID,
     OPTION_INLINE,
+    OPTION_LINES,
     OPTION_NO_INLINE,
     OPTION_MAX_STACK,
 };
@@ -33,8 +34,9 @@ enum {
 struct report {
     const char *path;
     bool json;
-    bool is_table;     /* an option was given that is about the table: `table_option` */
-    bool wants_chains; /* -g was given with something other than none */
+    bool is_table;       /* an option was given that is about the table: `table_option` */
+    unsigned most_lines; /* of a function on the page */
+    bool wants_chains;   /* -g was given with something other than none */
     const char *table_option;
     struct report_settings settings;
     struct profile_options loading;
@@ -113,6 +115,9 @@ static int set_common_option(struct report *report, int option, const char *valu
         return 1;
     case 'j':
         report->json = true;
+        return 1;
+    case OPTION_LINES:
+        report->most_lines = PAGE_MANY_LINES;
         return 1;
     case OPTION_INLINE:
         report->loading.inlines = true;
@@ -269,7 +274,8 @@ static int print_page(const struct report *report, const struct profile *profile
     if (summary_init(&summary, profile) < 0)
         return -ENOMEM;
     struct summary_style style = {.colour = terminal_has_colour(),
-                                  .most_functions = PAGE_FUNCTIONS};
+                                  .most_functions = PAGE_FUNCTIONS,
+                                  .most_lines = report->most_lines};
     if (report->json)
         summary_print_json(stdout, &summary);
     else
@@ -281,12 +287,14 @@ static int print_page(const struct report *report, const struct profile *profile
 static int run(const struct command *self, int argc, char **argv)
 {
     struct report report = {.settings = report_settings_default(),
+                            .most_lines = PAGE_LINES,
                             .loading = profile_options_default()};
     int status = read_options(&report, self, argc, argv);
     if (status != STATUS_OK)
         return status < 0 ? STATUS_OK : status;
     report.loading.outermost =
         report.is_table && report_settings_order(&report.settings) == CHAIN_CALLER;
+    report.loading.python_lines = !report.is_table;
     terminal_begin("pitviper report");
     report.loading.progress = terminal_progress;
     struct profile *profile;
@@ -329,6 +337,7 @@ const struct command cmd_report = {
         (const struct option_spec[]){
             {"input", 'i', "FILE", "the recording (perf.data); - is standard input"},
             {"json", 'j', NULL, "the page as JSON, for scripts"},
+            {"lines", OPTION_LINES, NULL, "more lines of each Python function on the page"},
             {"stdio", OPTION_STDIO, NULL, "perf's table"},
             {"show-nr-samples", 'n', NULL, "a column with the number of samples"},
             {"call-graph", 'g', "[HOW]",

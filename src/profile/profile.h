@@ -236,6 +236,7 @@ struct profile_options {
                            perf takes those that it shows first */
     enum profile_inlines inlines; /* inlined functions as frames of their own */
     bool lines;                   /* source lines of frames: reads debug information */
+    bool python_lines;            /* those of Python functions, where the recording has them */
     bool demangle;
 
     /* Called now and then with the bytes of the file done so far, of how many. Returning false ends

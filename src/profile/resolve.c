@@ -124,6 +124,30 @@ static int set_line(struct resolver *resolver, const char *file, uint32_t line,
     return strings_intern(&resolver->profile->strings, file, strlen(file), &frame->file);
 }
 
+/* Whether it is a Python function of a recording that has lines: code of an image that was made for
+ * such functions. */
+static bool is_in_python_image(const struct answer *answer)
+{
+    return answer->native && answer->has_symbol && answer->symbol.name_length > 4 &&
+           memcmp(answer->symbol.name, "py::", 4) == 0;
+}
+
+static bool wants_lines(const struct resolver *resolver, const struct answer *answer)
+{
+    return resolver->options->lines ||
+           (resolver->options->python_lines && is_in_python_image(answer));
+}
+
+/* The line of a function's definition is the first of its image. */
+static void set_first_line(struct resolver *resolver, const struct answer *answer,
+                           uint32_t function)
+{
+    struct debug_place place;
+    uint32_t *line = &resolver->profile->functions.items[function].line;
+    if (!*line && native_places(answer->native, answer->symbol.start, &place, 1) == 1)
+        *line = place.line;
+}
+
 /* Makes the frames of a place, as debug information tells: inlined ones, then `frame` itself (see
  * struct profile_frame.is_call). */
 static int add_places(struct resolver *resolver, const struct answer *answer,
@@ -131,7 +155,7 @@ static int add_places(struct resolver *resolver, const struct answer *answer,
 {
     struct debug_place places[MOST_PLACES];
     struct profile_frame frames[MOST_PLACES + 1];
-    const struct profile_options *options = resolver->options;
+    bool lines = wants_lines(resolver, answer);
     size_t count = native_places(answer->native, answer->address, places, MOST_PLACES);
     if (count == 0)
         return functions_add_frames(resolver->functions, &frame, 1, ret_frame);
@@ -144,10 +168,10 @@ static int add_places(struct resolver *resolver, const struct answer *answer,
         if (frames[i].is_inlined)
             error = functions_add_inlined(resolver->functions, frame.function, places[i].function,
                                           &frames[i].function);
-        if (error == 0 && options->lines)
+        if (error == 0 && lines)
             error = set_line(resolver, places[i].file, places[i].line, &frames[i]);
     }
-    if (error == 0 && options->lines && count > 1) {
+    if (error == 0 && lines && count > 1) {
         frames[count - 1].is_call = true;
         frames[count] = frame;
         error = set_line(resolver, places[0].file, places[0].line, &frames[count++]);
@@ -169,7 +193,10 @@ static int add_frame(struct resolver *resolver, const struct resolve_place *plac
     }
     if (error < 0)
         return error;
-    if (answer->native && answer->has_symbol && (resolver->inlines || resolver->options->lines))
+    if (resolver->options->python_lines && is_in_python_image(answer))
+        set_first_line(resolver, answer, frame.function);
+    if (answer->native && answer->has_symbol &&
+        (resolver->inlines || wants_lines(resolver, answer)))
         return add_places(resolver, answer, frame, ret_frame);
     return functions_add_frames(resolver->functions, &frame, 1, ret_frame);
 }

@@ -21,6 +21,7 @@ enum { NO_FUNCTION = UINT32_MAX };
 
 struct stack_facts {
     uint32_t innermost; /* index of summary.functions */
+    uint32_t line;      /* that it is at; 0: not known */
     bool in_gc;
     bool is_python;   /* its own frame is a Python function */
     uint64_t samples; /* with exactly this stack */
@@ -33,6 +34,7 @@ struct builder {
     uint32_t *function_of;     /* per function of the profile: index of summary.functions */
     uint32_t *seen;            /* per summary function: the stack that counted it last */
     bool has_python;           /* there are stacks with Python functions */
+    struct hashtable line_of;  /* (function, line) -> index of summary.lines */
     uint32_t *place_of;        /* per kind, and behind these per module: index of places + 1 */
 };
 
@@ -73,6 +75,8 @@ static void learn_stacks(struct builder *builder)
         const struct stack_facts *caller = &builder->facts[profile->stacks.items[i].parent];
         facts->is_python = builder->function_of[number] != NO_FUNCTION;
         facts->innermost = facts->is_python ? builder->function_of[number] : caller->innermost;
+        facts->line = facts->is_python ? profile->frames.items[profile->stacks.items[i].frame].line
+                                       : caller->line;
         builder->has_python |= facts->is_python;
         facts->in_gc = !facts->is_python &&
                        (caller->in_gc || profile->functions.items[number].role == PROFILE_ROLE_GC);
@@ -141,8 +145,27 @@ static int count_samples(struct builder *builder)
     return 0;
 }
 
+static int count_line(struct builder *builder, const struct stack_facts *facts)
+{
+    struct summary *summary = builder->summary;
+    uint32_t function = summary->functions.items[facts->innermost].function;
+    uint64_t key = hash_u64((uint64_t)function << 32 | facts->line), index;
+    if (!facts->line)
+        return 0;
+    if (!hashtable_get(&builder->line_of, key, &index)) {
+        index = summary->lines.count;
+        struct summary_line line = {.function = function, .line = facts->line};
+        if (hashtable_set(&builder->line_of, key, index) < 0 ||
+            vector_push(&summary->lines, line) < 0)
+            return -ENOMEM;
+    }
+    summary->lines.items[index].samples += facts->samples;
+    summary->lines.items[index].weight += facts->weight;
+    return 0;
+}
+
 /* Each function of a stack gets its samples once, however often it is in it. */
-static void count_functions(struct builder *builder)
+static int count_functions(struct builder *builder)
 {
     struct summary *summary = builder->summary;
     const struct profile_stack *stacks = summary->profile->stacks.items;
@@ -152,6 +175,8 @@ static void count_functions(struct builder *builder)
             continue;
         summary->functions.items[facts->innermost].self_samples += facts->samples;
         summary->functions.items[facts->innermost].self_weight += facts->weight;
+        if (count_line(builder, facts) < 0)
+            return -ENOMEM;
         for (uint32_t s = i; s != PROFILE_ROOT; s = stacks[s].parent) {
             uint32_t function = builder->facts[s].innermost;
             if (function == NO_FUNCTION)
@@ -163,6 +188,7 @@ static void count_functions(struct builder *builder)
             summary->functions.items[function].total_weight += facts->weight;
         }
     }
+    return 0;
 }
 
 static int count_processes(struct summary *summary)
@@ -191,6 +217,16 @@ static int compare_functions(const void *a, const void *b)
     return left->function < right->function ? -1 : left->function > right->function;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    const struct summary_line *left = a, *right = b;
+    if (left->function != right->function)
+        return left->function < right->function ? -1 : 1;
+    if (left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    return left->line < right->line ? -1 : left->line > right->line;
+}
+
 static int compare_places(const void *a, const void *b)
 {
     const struct summary_place *left = a, *right = b;
@@ -216,6 +252,28 @@ static void sort(struct summary *summary)
               compare_places);
 }
 
+/* Sorts the lines and tells each function where its own are. */
+static int order_lines(struct summary *summary)
+{
+    size_t *first_of = calloc(summary->profile->functions.count + 1, sizeof *first_of);
+    if (!first_of)
+        return -ENOMEM;
+    if (summary->lines.count)
+        qsort(summary->lines.items, summary->lines.count, sizeof *summary->lines.items,
+              compare_lines);
+    for (size_t i = summary->lines.count; i-- > 0;)
+        first_of[summary->lines.items[i].function] = i;
+    for (size_t i = 0; i < summary->functions.count; i++) {
+        struct summary_function *function = &summary->functions.items[i];
+        size_t first = function->first_line = first_of[function->function];
+        while (first + function->line_count < summary->lines.count &&
+               summary->lines.items[first + function->line_count].function == function->function)
+            function->line_count++;
+    }
+    free(first_of);
+    return 0;
+}
+
 static int count(struct builder *builder)
 {
     const struct profile *profile = builder->summary->profile;
@@ -232,9 +290,10 @@ static int count(struct builder *builder)
     learn_stacks(builder);
     if (count_samples(builder) < 0 || count_processes(builder->summary) < 0)
         return -ENOMEM;
-    count_functions(builder);
+    if (count_functions(builder) < 0)
+        return -ENOMEM;
     sort(builder->summary);
-    return 0;
+    return order_lines(builder->summary);
 }
 
 int summary_init(struct summary *summary, const struct profile *profile)
@@ -249,6 +308,7 @@ int summary_init(struct summary *summary, const struct profile *profile)
     free(builder.function_of);
     free(builder.seen);
     free(builder.place_of);
+    hashtable_done(&builder.line_of);
     if (result < 0)
         summary_done(summary);
     return result;
@@ -257,5 +317,6 @@ int summary_init(struct summary *summary, const struct profile *profile)
 void summary_done(struct summary *summary)
 {
     vector_done(&summary->functions);
+    vector_done(&summary->lines);
     vector_done(&summary->places);
 }

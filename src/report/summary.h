@@ -14,6 +14,16 @@ struct summary_function {
     uint64_t self_weight;   /* their periods */
     uint64_t total_samples; /* it is in the stack */
     uint64_t total_weight;
+    size_t first_line; /* of summary.lines */
+    size_t line_count;
+};
+
+/* A line of a Python function that was being run. */
+struct summary_line {
+    uint32_t function; /* one of the profile's */
+    uint32_t line;
+    uint64_t samples;
+    uint64_t weight;
 };
 
 enum summary_place_kind {
@@ -42,6 +52,7 @@ struct summary {
     uint64_t weight;                           /* what 100 % are */
     uint64_t processes;                        /* that have samples */
     VECTOR(struct summary_function) functions; /* by self, descending */
+    VECTOR(struct summary_line) lines;         /* by function, then weight, descending */
     VECTOR(struct summary_place) places;       /* by weight, descending; OUTSIDE last */
 };
 
@@ -59,6 +70,7 @@ double summary_complete_percent(const struct profile_losses *losses);
 struct summary_style {
     bool colour;
     unsigned most_functions; /* shown; 0: all */
+    unsigned most_lines;     /* of each function */
 };
 
 /* Write errors stay in the FILE. */

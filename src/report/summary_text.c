@@ -1,12 +1,16 @@
 /* The page for people, and the same for programs. Percentages are of all samples of the event. */
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "report/source_file.h"
 #include "report/summary.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8 };
+enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8, SOURCE_LIMIT = 72 };
+
+static const double LEAST_LINE_PERCENT = 0.5;
 
 static const struct {
     const char *label;
@@ -123,6 +127,31 @@ static void print_function(const struct page *page, size_t i, size_t width)
     fputc('\n', page->out);
 }
 
+/* The lines under their function. One line alone that the row above names already says nothing. */
+static void print_lines(const struct page *page, size_t i)
+{
+    const struct summary_function *row = &page->summary->functions.items[i];
+    const struct profile_function *function = function_of(page, i);
+    const struct summary_line *lines = page->summary->lines.items + row->first_line;
+    const char *path = profile_text(page->summary->profile, function->file);
+    CLEANUP(source_file_done) struct source_file source = {0};
+    char number[TEXT_NUMBER_BYTES];
+    if (row->line_count == 1 && lines[0].line == function->line)
+        return;
+    for (size_t l = 0; l < row->line_count && l < page->style.most_lines; l++) {
+        if (percent(lines[l].weight, page->summary->weight) < LEAST_LINE_PERCENT)
+            break;
+        if (l == 0)
+            source_file_open(&source, path);
+        struct source_line text = source_file_line(&source, lines[l].line);
+        print_percent(page, lines[l].weight);
+        fprintf(page->out, "           %9s    :%-6" PRIu32 " ",
+                text_number(lines[l].samples, number), lines[l].line);
+        text_print(page->out, text.bytes, text.length, SOURCE_LIMIT);
+        fputc('\n', page->out);
+    }
+}
+
 static void print_functions(const struct page *page)
 {
     size_t all = page->summary->functions.count, shown = all, width = FEWEST_NAME_COLUMNS;
@@ -137,8 +166,10 @@ static void print_functions(const struct page *page)
     fprintf(page->out, "   self    total    samples  %-*s  file:line", (int)width, "function");
     paint(page, "0");
     fputc('\n', page->out);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown; i++) {
         print_function(page, i, width);
+        print_lines(page, i);
+    }
     if (shown < all)
         fprintf(page->out, "                             and %s more (--json has all)\n",
                 text_number(all - shown, number));
@@ -148,6 +179,8 @@ static void print_advice(const struct page *page)
 {
     fputs("There are no Python functions in this recording: nothing told perf their names.\n"
           "To record them:\n"
+          "  pitviper record python3 app.py\n"
+          "or with perf itself:\n"
           "  perf record -F 999 -g pitviper run -- python3 app.py\n"
           "or, for a Python without frame pointers (`pitviper doctor` knows),\n"
           "  perf record -F 999 -k mono --call-graph dwarf pitviper run --jit -- python3 app.py\n",
@@ -206,6 +239,21 @@ void summary_print_text(FILE *out, const struct summary *summary, struct summary
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
+static void json_lines(struct json *json, const struct summary *summary,
+                       const struct summary_function *row)
+{
+    json_begin_array(json, "lines");
+    for (size_t i = 0; i < row->line_count; i++) {
+        const struct summary_line *line = &summary->lines.items[row->first_line + i];
+        json_begin_object(json, NULL);
+        json_number(json, "line", line->line);
+        json_number(json, "self_samples", line->samples);
+        json_number(json, "self_periods", line->weight);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
 static void json_functions(struct json *json, const struct summary *summary)
 {
     const struct profile *profile = summary->profile;
@@ -223,6 +271,7 @@ static void json_functions(struct json *json, const struct summary *summary)
         json_number(json, "total_samples", row->total_samples);
         json_number(json, "self_periods", row->self_weight);
         json_number(json, "total_periods", row->total_weight);
+        json_lines(json, summary, row);
         json_end_object(json);
     }
     json_end_array(json);
