@@ -73,6 +73,51 @@ static void recursion_counts_once(void **state)
     free_profile(p.profile);
 }
 
+/* Another place of the same function, at a line. */
+static uint32_t at_line(struct profile *profile, uint32_t frame, uint32_t line)
+{
+    struct profile_frame other = profile->frames.items[frame];
+    other.line = line;
+    other.ip_avma += line;
+    assert_int_equal(vector_push(&profile->frames, other), 0);
+    return (uint32_t)profile->frames.count - 1;
+}
+
+static void lines_stand_under_their_function(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/pitviper-source-XXXXXX", name[64];
+    int fd = mkstemp(path);
+    static const char source[] =
+        "def work():\n    total = 0\n\ttotal += 1\x1b \r\n    return total";
+    assert_int_equal(write(fd, source, sizeof source - 1), sizeof source - 1);
+    close(fd);
+    snprintf(name, sizeof name, "py::work:%s", path);
+    struct profile *profile = build_profile();
+    uint32_t jit = build_module(profile, "[JIT] tid 1", PROFILE_MODULE_PYTHON);
+    uint32_t eval = build_frame(profile, jit, "_PyEval_EvalFrameDefault", 0x200);
+    uint32_t work = build_frame(profile, jit, name, 0x2000);
+    uint32_t lambda = build_frame(profile, jit, "py::<lambda>:<string>", 0x3000);
+    profile->functions.items[profile->frames.items[lambda].function].line = 7;
+    uint32_t second = at_line(profile, work, 2), third = at_line(profile, work, 3);
+    uint32_t last = at_line(profile, work, 4), beyond = at_line(profile, work, 99);
+    build_sample(profile, "py", 1, 10, CHAIN(second, eval));
+    build_sample(profile, "py", 1, 500, CHAIN(third, eval));
+    build_sample(profile, "py", 1, 200, CHAIN(third, eval, at_line(profile, lambda, 7)));
+    build_sample(profile, "py", 1, 180, CHAIN(third));
+    build_sample(profile, "py", 1, 60, CHAIN(last, eval));
+    build_sample(profile, "py", 1, 40, CHAIN(beyond));
+    build_sample(profile, "py", 1, 10, CHAIN(work)); /* no line is known */
+    const char *text = page(profile, (struct summary_style){.most_lines = 3});
+    const char *lines = strstr(text, " 68.00%                   2    :3      total += 1\\x1b\n"
+                                     "  6.00%                   1    :4      return total\n"
+                                     "  4.00%                   1    :99     \n"
+                                     " 20.00%   20.00%          1  <lambda>  <string>:7\n\n");
+    assert_non_null(lines);
+    unlink(path);
+    free_profile(profile);
+}
+
 static void the_page_shows_functions_places_and_quality(void **state)
 {
     (void)state;
@@ -158,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(self_is_where_no_other_python_function_is_further_in),
         cmocka_unit_test(recursion_counts_once),
+        cmocka_unit_test(lines_stand_under_their_function),
         cmocka_unit_test(the_page_shows_functions_places_and_quality),
         cmocka_unit_test(colour_comes_only_when_asked_for),
         cmocka_unit_test(without_python_functions_it_says_how_to_record),
