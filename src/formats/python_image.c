@@ -1,7 +1,7 @@
 /* A shared object whose code nobody runs: only its addresses count.
  *
  *     0x0      ELF header, program headers, build-id note
- *     0x1000   .text     a slot of four bytes (a nop) per (function, line):
+ *     0x10000  .text     a slot of four bytes (a nop) per (function, line):
  *
  *                  | f:10 | f:11 | f:13 | g:20 | g:21 | ...
  *                    ^ a sample in line 10 of f is at the second byte of its slot
@@ -11,7 +11,9 @@
  *              section headers
  *
  * .text comes first, so its addresses are final however many functions follow. It has no gaps, so
- * all lines are one sequence, in which a row mostly takes a byte. */
+ * all lines are one sequence, in which a row mostly takes a byte. It does not start earlier because
+ * perf 7.2 has libdw put the image at 0x10000 but looks it up by addresses that do not count that
+ * in: those below find nothing, and each is handed to a slow addr2line instead. */
 #include "formats/python_image.h"
 
 #include "base/checked.h"
@@ -35,19 +37,6 @@ enum section {
     SECTIONS
 };
 
-static const struct elf_part PARTS[SECTIONS] = {
-    [NO_SECTION] = {.name = ""},
-    [NOTE] = {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0},
-    [TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, ELF_PARTS_PAGE, 0, 0},
-    [SYMTAB] = {".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym)},
-    [STRTAB] = {".strtab", SHT_STRTAB, 0, 1, 0, 0},
-    [SHSTRTAB] = {".shstrtab", SHT_STRTAB, 0, 1, 0, 0},
-    [DEBUG_LINE] = {".debug_line", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_INFO] = {".debug_info", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
-};
-
 #ifdef __aarch64__
 static const uint8_t NOP[] = {0x1f, 0x20, 0x03, 0xd5};
 enum { MACHINE = EM_AARCH64 };
@@ -58,7 +47,7 @@ enum { MACHINE = EM_X86_64 };
 
 enum {
     SEGMENTS = 2,
-    TEXT_SVMA = ELF_PARTS_PAGE,
+    TEXT_SVMA = 0x10000,
     SLOT_BYTES = sizeof NOP,
     MOST_SLOTS = (PYTHON_IMAGE_SPAN_BYTES - TEXT_SVMA) / SLOT_BYTES,
 
@@ -66,6 +55,19 @@ enum {
     MOST_TEXT_BYTES = 8192,
     HALF_TEXT_BYTES = MOST_TEXT_BYTES / 2,
     MOST_CLEAN_BYTES = 2 * MOST_TEXT_BYTES + 8,
+};
+
+static const struct elf_part PARTS[SECTIONS] = {
+    [NO_SECTION] = {.name = ""},
+    [NOTE] = {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0},
+    [TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT_SVMA, 0, 0},
+    [SYMTAB] = {".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym)},
+    [STRTAB] = {".strtab", SHT_STRTAB, 0, 1, 0, 0},
+    [SHSTRTAB] = {".shstrtab", SHT_STRTAB, 0, 1, 0, 0},
+    [DEBUG_LINE] = {".debug_line", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_INFO] = {".debug_info", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
 };
 
 int python_image_init(struct python_image *image)

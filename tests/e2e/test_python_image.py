@@ -155,11 +155,10 @@ def test_any_names_make_a_valid_image(perf):
     assert "two\\nlines\\r\\0" in ours.out and "ünï → 漢字 🐍" in ours.out
 
 
-def test_samply_shows_names(recordings):
+def test_samply_shows_names_and_lines(recordings):
     if not samply_module.find():
         pytest.skip(samply_module.obstacle())
     data, _ = make(recordings, FUNCTIONS)
-    profile = samply_module.Samply(recordings).import_recording(data)
-    expected = [tuple(name for name, _ in reversed(chain)) for chain in expected_chains(FUNCTIONS)]
-    assert [tuple(frame.name for frame in sample.stack)
-            for sample in profile.samples] == expected
+    chains = [[(name, f"{file.split('/')[-1]}:{line}") for name, file, line in chain]
+              for chain in samply_module.Samply(recordings).import_lines(data)]
+    assert chains == list(expected_chains(FUNCTIONS))
