@@ -124,6 +124,19 @@ def test_reports_show_names_and_lines(perf, columns, where, monkeypatch):
         assert "srcline" not in columns or re.search(rf"{re.escape(line)}$", text, re.MULTILINE)
 
 
+def places_of(report):
+    """The last two columns of the rows."""
+    return {tuple(re.split(r"  +", row.split("[.] ", 1)[1].strip())) for row in rows(report)}
+
+
+def test_perf_shows_the_lines_of_callers(perf):
+    data, _ = make(perf.folder, FUNCTIONS)
+    question = ["report", "--stdio", "-g", "none", "--children", "--sort", "sym,srcline", "-i", data]
+    expected = {frame for chain in expected_chains(FUNCTIONS) for frame in chain}
+    assert places_of(perf.run(*question)) == expected
+    assert places_of(pitviper(*question).out) == expected
+
+
 def test_the_summary_names_them_without_the_image(tmp_path):
     data, image = make(tmp_path, FUNCTIONS)
     image.unlink()
