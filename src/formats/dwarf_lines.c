@@ -166,7 +166,7 @@ void dwarf_encode_info(struct writer *writer, const struct dwarf_unit *unit)
     writer_bytes(writer, "pitviper", sizeof "pitviper");
     writer_u16(writer, DW_LANG_Python);
     writer_bytes(writer, unit->title, strlen(unit->title) + 1);
-    writer_u32(writer, 0); /* .debug_line, from its start */
+    writer_u32(writer, unit->lines_at);
     writer_u64(writer, unit->svma);
     writer_u64(writer, unit->size);
     end_section(writer, start);
@@ -177,7 +177,7 @@ void dwarf_encode_aranges(struct writer *writer, const struct dwarf_unit *unit)
     size_t start = writer->length;
     writer_u32(writer, 0);
     writer_u16(writer, ARANGES_VERSION);
-    writer_u32(writer, 0); /* .debug_info, from its start */
+    writer_u32(writer, unit->info_at);
     writer_u8(writer, ADDRESS_BYTES);
     writer_u8(writer, 0);
     writer_align(writer, start, 2 * ADDRESS_BYTES);

@@ -36,6 +36,8 @@ struct dwarf_unit {
     const char *title; /* what it is called */
     uint64_t svma;     /* of the code that it covers */
     uint64_t size;
+    uint32_t lines_at; /* of its line program in .debug_line */
+    uint32_t info_at;  /* of the unit itself in .debug_info */
 };
 
 void dwarf_encode_info(struct writer *writer, const struct dwarf_unit *unit);

@@ -1,7 +1,7 @@
 /* A shared object whose code nobody runs: only its addresses count.
  *
  *     0x0      ELF header, program headers, build-id note
- *     0x1000   .text     a slot of four bytes (a nop) per (function, line):
+ *     0x10000  .text     a slot of four bytes (a nop) per (function, line):
  *
  *                  | f:10 | f:11 | f:13 | g:20 | g:21 | ...
  *                    ^ a sample in line 10 of f is at the second byte of its slot
@@ -11,7 +11,13 @@
  *              section headers
  *
  * .text comes first, so its addresses are final however many functions follow. It has no gaps, so
- * all lines are one sequence, in which a row mostly takes a byte. */
+ * all lines are one sequence, in which a row mostly takes a byte. It does not start earlier because
+ * perf 7.2 has libdw put the image at 0x10000 but looks it up by addresses that do not count that
+ * in: those below find nothing, and each is handed to a slow addr2line instead.
+ *
+ * Lines are there twice, at these addresses and as mapped at PYTHON_IMAGE_BASE_AVMA, with a section
+ * without content there: for callers in `perf report --children --sort srcline` perf 6.1 asks for
+ * the address in the process. (Of other object files it shows no lines then.) */
 #include "formats/python_image.h"
 
 #include "base/checked.h"
@@ -32,20 +38,8 @@ enum section {
     DEBUG_INFO,
     DEBUG_ABBREV,
     DEBUG_ARANGES,
+    MAPPED,
     SECTIONS
-};
-
-static const struct elf_part PARTS[SECTIONS] = {
-    [NO_SECTION] = {.name = ""},
-    [NOTE] = {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0},
-    [TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, ELF_PARTS_PAGE, 0, 0},
-    [SYMTAB] = {".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym)},
-    [STRTAB] = {".strtab", SHT_STRTAB, 0, 1, 0, 0},
-    [SHSTRTAB] = {".shstrtab", SHT_STRTAB, 0, 1, 0, 0},
-    [DEBUG_LINE] = {".debug_line", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_INFO] = {".debug_info", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
-    [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
 };
 
 #ifdef __aarch64__
@@ -58,7 +52,8 @@ enum { MACHINE = EM_X86_64 };
 
 enum {
     SEGMENTS = 2,
-    TEXT_SVMA = ELF_PARTS_PAGE,
+    UNITS = 2,
+    TEXT_SVMA = 0x10000,
     SLOT_BYTES = sizeof NOP,
     MOST_SLOTS = (PYTHON_IMAGE_SPAN_BYTES - TEXT_SVMA) / SLOT_BYTES,
 
@@ -66,6 +61,20 @@ enum {
     MOST_TEXT_BYTES = 8192,
     HALF_TEXT_BYTES = MOST_TEXT_BYTES / 2,
     MOST_CLEAN_BYTES = 2 * MOST_TEXT_BYTES + 8,
+};
+
+static const struct elf_part PARTS[SECTIONS] = {
+    [NO_SECTION] = {.name = ""},
+    [NOTE] = {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 4, 0, 0},
+    [TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT_SVMA, 0, 0},
+    [SYMTAB] = {".symtab", SHT_SYMTAB, 0, 8, STRTAB, sizeof(Elf64_Sym)},
+    [STRTAB] = {".strtab", SHT_STRTAB, 0, 1, 0, 0},
+    [SHSTRTAB] = {".shstrtab", SHT_STRTAB, 0, 1, 0, 0},
+    [DEBUG_LINE] = {".debug_line", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_INFO] = {".debug_info", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_ABBREV] = {".debug_abbrev", SHT_PROGBITS, 0, 1, 0, 0},
+    [DEBUG_ARANGES] = {".debug_aranges", SHT_PROGBITS, 0, 1, 0, 0},
+    [MAPPED] = {".text.mapped", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, TEXT_SVMA, 0, 0},
 };
 
 int python_image_init(struct python_image *image)
@@ -229,6 +238,7 @@ struct encoding {
     const struct python_image *image;
     size_t *names; /* of each symbol, where in .strtab; owned */
     uint64_t headers_fileoff;
+    struct dwarf_unit units[UNITS];            /* the code in the file, and as mapped */
     uint64_t starts[SECTIONS], ends[SECTIONS]; /* known after the first pass */
 };
 
@@ -258,29 +268,48 @@ static void encode_strtab(struct writer *writer, const struct encoding *encoding
     }
 }
 
-static void encode_debug_line(struct writer *writer, const struct python_image *image)
+static void encode_lines(struct writer *writer, const struct python_image *image, uint64_t base)
 {
     struct dwarf_lines lines;
     dwarf_lines_begin(&lines, writer, &image->files);
     for (size_t i = 0; i < image->functions.count; i++) {
         const struct python_image_entry *entry = &image->functions.items[i];
         if (i == 0)
-            dwarf_lines_start(&lines, TEXT_SVMA);
+            dwarf_lines_start(&lines, base + TEXT_SVMA);
         for (uint32_t n = 0; n < entry->slot_count; n++)
-            dwarf_lines_row(&lines, svma_of_slot(entry->first_slot + n), entry->file,
+            dwarf_lines_row(&lines, base + svma_of_slot(entry->first_slot + n), entry->file,
                             image->slots.items[entry->first_slot + n]);
     }
     if (image->functions.count)
-        dwarf_lines_stop(&lines, svma_of_slot((uint32_t)image->slots.count));
+        dwarf_lines_stop(&lines, base + svma_of_slot((uint32_t)image->slots.count));
     dwarf_lines_end(&lines);
 }
 
-static void encode_section(struct writer *writer, const struct encoding *encoding,
-                           enum section section)
+static void encode_debug(struct writer *writer, struct encoding *encoding, enum section section)
+{
+    static const uint64_t bases[UNITS] = {0, PYTHON_IMAGE_BASE_AVMA};
+    size_t start = writer->length;
+    for (size_t i = 0; i < UNITS; i++) {
+        struct dwarf_unit *unit = &encoding->units[i];
+        uint32_t at = (uint32_t)(writer->length - start);
+        unit->title = "python";
+        unit->svma = bases[i] + TEXT_SVMA;
+        unit->size = encoding->image->slots.count * SLOT_BYTES;
+        if (section == DEBUG_LINE) {
+            unit->lines_at = at;
+            encode_lines(writer, encoding->image, bases[i]);
+        } else if (section == DEBUG_INFO) {
+            unit->info_at = at;
+            dwarf_encode_info(writer, unit);
+        } else {
+            dwarf_encode_aranges(writer, unit);
+        }
+    }
+}
+
+static void encode_section(struct writer *writer, struct encoding *encoding, enum section section)
 {
     const struct python_image *image = encoding->image;
-    struct dwarf_unit unit = {
-        .title = "python", .svma = TEXT_SVMA, .size = image->slots.count * SLOT_BYTES};
     switch (section) {
     case NOTE:
         return elf_parts_encode_note(writer);
@@ -295,13 +324,11 @@ static void encode_section(struct writer *writer, const struct encoding *encodin
     case SHSTRTAB:
         return elf_parts_encode_names(writer, PARTS, SECTIONS);
     case DEBUG_LINE:
-        return encode_debug_line(writer, image);
     case DEBUG_INFO:
-        return dwarf_encode_info(writer, &unit);
+    case DEBUG_ARANGES:
+        return encode_debug(writer, encoding, section);
     case DEBUG_ABBREV:
         return dwarf_encode_abbrev(writer);
-    case DEBUG_ARANGES:
-        return dwarf_encode_aranges(writer, &unit);
     default:
         return;
     }
@@ -317,6 +344,10 @@ static void encode_section_headers(struct writer *writer, struct encoding *encod
         header.sh_name = elf_part_name(PARTS, i);
         if (i == SYMTAB)
             header.sh_info = 1; /* the first symbol that is not local */
+        if (i == MAPPED) {
+            header.sh_addr = PYTHON_IMAGE_BASE_AVMA + TEXT_SVMA;
+            header.sh_size = encoding->image->slots.count * SLOT_BYTES;
+        }
         writer_bytes(writer, &header, sizeof header);
     }
 }
@@ -332,7 +363,8 @@ static void encode(struct writer *writer, struct encoding *encoding)
     elf_parts_encode_segment(writer, PT_LOAD, 0, encoding->ends[TEXT]);
     elf_parts_encode_segment(writer, PT_NOTE, encoding->starts[NOTE], encoding->ends[NOTE]);
     for (size_t i = NOTE; i < SECTIONS; i++) {
-        writer_align(writer, 0, PARTS[i].alignment);
+        if (i != MAPPED)
+            writer_align(writer, 0, PARTS[i].alignment);
         encoding->starts[i] = writer->length;
         encode_section(writer, encoding, (enum section)i);
         encoding->ends[i] = writer->length;

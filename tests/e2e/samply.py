@@ -9,11 +9,14 @@ frames of its own next to the real ones, marked as JavaScript; those are left ou
 """
 import bisect
 import functools
+import gzip
 import itertools
 import json
 import re
 import shutil
 import subprocess
+import urllib.parse
+import urllib.request
 
 from . import name_files
 from .command import words
@@ -65,29 +68,55 @@ class Samply:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
             env=ENVIRONMENT, timeout=TIME_LIMIT_S)
         assert result.returncode == 0, result.stdout
-        profile = self.read(output)
+        profile = Profile(read_profile(json.loads(output.read_text()),
+                                       json.loads(output.with_suffix(".syms.json").read_text())))
         self.pids |= profile.pids
         return profile
 
-    def import_recording(self, data):
-        """What samply makes of a perf.data."""
-        output = self.folder / "imported.json"
-        result = subprocess.run(
-            words(self.path, "import", "--save-only", "--unstable-presymbolicate", "--output",
-                  output, data),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder,
-            env=ENVIRONMENT, timeout=TIME_LIMIT_S)
-        assert result.returncode == 0, result.stdout
-        return self.read(output)
-
-    @staticmethod
-    def read(output):
-        return Profile(read_profile(json.loads(output.read_text()),
-                                    json.loads(output.with_suffix(".syms.json").read_text())))
+    def import_lines(self, data):
+        """Of each sample in a perf.data, (name, file, line) of its frames, innermost first: what
+        samply's server tells the viewer."""
+        server = subprocess.Popen(words(self.path, "import", "--no-open", data), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  cwd=self.folder, env=ENVIRONMENT)
+        try:
+            said = itertools.takewhile(lambda line: "Ctrl+C" not in line, server.stdout)
+            address, = re.findall(r"symbolServer=(\S+)", "".join(said))
+            address = urllib.parse.unquote(address)
+            profile = ask(f"{address}/profile.json")
+            thread, = profile["threads"]
+            chains = [chain_of(thread, stack) for stack in thread["samples"]["stack"]]
+            modules = [[lib["debugName"], lib["breakpadId"]] for lib in profile["libs"]]
+            answer = ask(f"{address}/symbolicate/v5", {"memoryMap": modules, "stacks": chains})
+        finally:
+            server.terminate()
+            server.wait()
+        for stack in answer["results"][0]["stacks"]:
+            yield [(frame.get("function"), frame.get("file"), frame.get("line"))
+                   for frame in stack]
 
     def close(self):
         for pid in self.pids:
             name_files.remove(pid)
+
+
+def ask(address, question=None):
+    """JSON from samply's server, which packs it."""
+    data = json.dumps(question).encode() if question else None
+    with urllib.request.urlopen(address, data, timeout=TIME_LIMIT_S) as response:
+        content = response.read()
+    return json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+
+
+def chain_of(thread, stack):
+    """[library, address] of the frames of a stack, innermost first."""
+    chain = []
+    while stack is not None:
+        row = thread["stackTable"]["frame"][stack]
+        resource = thread["funcTable"]["resource"][thread["frameTable"]["func"][row]]
+        chain.append([thread["resourceTable"]["lib"][resource], thread["frameTable"]["address"][row]])
+        stack = thread["stackTable"]["prefix"][stack]
+    return chain
 
 
 def read_profile(profile, symbols):

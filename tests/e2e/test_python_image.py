@@ -124,6 +124,19 @@ def test_reports_show_names_and_lines(perf, columns, where, monkeypatch):
         assert "srcline" not in columns or re.search(rf"{re.escape(line)}$", text, re.MULTILINE)
 
 
+def places_of(report):
+    """The last two columns of the rows."""
+    return {tuple(re.split(r"  +", row.split("[.] ", 1)[1].strip())) for row in rows(report)}
+
+
+def test_perf_shows_the_lines_of_callers(perf):
+    data, _ = make(perf.folder, FUNCTIONS)
+    question = ["report", "--stdio", "-g", "none", "--children", "--sort", "sym,srcline", "-i", data]
+    expected = {frame for chain in expected_chains(FUNCTIONS) for frame in chain}
+    assert places_of(perf.run(*question)) == expected
+    assert places_of(pitviper(*question).out) == expected
+
+
 def test_the_summary_names_them_without_the_image(tmp_path):
     data, image = make(tmp_path, FUNCTIONS)
     image.unlink()
@@ -155,11 +168,10 @@ def test_any_names_make_a_valid_image(perf):
     assert "two\\nlines\\r\\0" in ours.out and "ünï → 漢字 🐍" in ours.out
 
 
-def test_samply_shows_names(recordings):
+def test_samply_shows_names_and_lines(recordings):
     if not samply_module.find():
         pytest.skip(samply_module.obstacle())
     data, _ = make(recordings, FUNCTIONS)
-    profile = samply_module.Samply(recordings).import_recording(data)
-    expected = [tuple(name for name, _ in reversed(chain)) for chain in expected_chains(FUNCTIONS)]
-    assert [tuple(frame.name for frame in sample.stack)
-            for sample in profile.samples] == expected
+    chains = [[(name, f"{file.split('/')[-1]}:{line}") for name, file, line in chain]
+              for chain in samply_module.Samply(recordings).import_lines(data)]
+    assert chains == list(expected_chains(FUNCTIONS))

@@ -71,6 +71,13 @@ static const char *name_at(const struct elf_file *elf, uint64_t svma)
     return name;
 }
 
+static bool svma_is_code(const struct elf_file *elf, uint64_t svma)
+{
+    Elf64_Shdr text;
+    return elf_file_section_named(elf, ".text", &text) && text.sh_addr <= svma &&
+           svma < text.sh_addr + text.sh_size && text.sh_addr == text.sh_offset;
+}
+
 static void every_line_has_an_address_in_its_function(void **state)
 {
     (void)state;
@@ -85,6 +92,8 @@ static void every_line_has_an_address_in_its_function(void **state)
         assert_string_equal(name_at(&elf, in_g), "py::C.g:/srv/a.py");
         assert_string_equal(name_at(&elf, in_f - 1), "py::f:/srv/a.py");
         assert_string_equal(name_at(&elf, in_g - 1), "py::C.g:/srv/a.py");
+        assert_true(svma_is_code(&elf, in_f) && svma_is_code(&elf, in_g));
+        assert_non_null(elf_file_bytes(&elf, in_f - 1, 4));
         if (i > 0)
             assert_true(in_f > python_image_address(&image, f, f_lines[i - 1]) + 1);
     }
@@ -136,7 +145,7 @@ static void an_image_without_functions_is_valid(void **state)
     (void)state;
     start();
     struct elf_file elf = finish();
-    assert_null(name_at(&elf, 0x1000));
+    assert_null(name_at(&elf, 0x10000));
 }
 
 static void names_of_any_bytes_become_one_line(void **state)
