@@ -48,8 +48,7 @@ static int choose_paths(struct python_functions *functions, const char *cache, c
     return 0;
 }
 
-int python_functions_init(struct python_functions *functions, const char *cache,
-                          const char *output)
+int python_functions_init(struct python_functions *functions, const char *cache, const char *output)
 {
     *functions = (struct python_functions){0};
     if (getrandom(functions->build_id, sizeof functions->build_id, 0) !=
@@ -196,7 +195,8 @@ uint64_t python_functions_avma(const struct python_functions *functions, uint32_
     return PYTHON_IMAGE_BASE_AVMA + python_image_address(&functions->image, item->in_image, line);
 }
 
-/* --- the object file --------------------------------------------------------------------------- */
+/* --- the object file ---------------------------------------------------------------------------
+ */
 
 /* Makes the folders that the file will be in. */
 static int make_folders(const char *file)

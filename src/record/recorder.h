@@ -29,8 +29,8 @@ struct recorder_summary {
     size_t by_trigger[RECORDER_TRIGGERS];
     const struct recorder_problem *problems;
     size_t problem_count;
-    uint64_t bytes;      /* of the file; after recorder_finish */
-    int image_error;     /* the object file with the Python functions could not be written */
+    uint64_t bytes;  /* of the file; after recorder_finish */
+    int image_error; /* the object file with the Python functions could not be written */
     char image_path[PATH_MAX];
 };
 

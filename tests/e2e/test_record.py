@@ -285,6 +285,28 @@ def test_threads_forks_children_and_exec_are_recorded(recorder, python):
     assert len(pids["in_child"]) == 1
 
 
+DEEP = """
+def down(n):
+    if n:
+        down(n - 1)
+    else:
+        spin(1)
+sys.setrecursionlimit(5000)
+down(900)
+"""
+
+
+@every_python()
+def test_deep_stacks_are_whole_and_take_little_room(recorder, python):
+    status, _, err = recorder.run("-F", 499, python, "-c", SPIN + DEEP)
+    assert status == 0, err
+    samples = int(re.search(r"([\d,]+) samples", err)[1].replace(",", ""))
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 99.5, err
+    assert len(recorder.profile().samples) == samples > 200
+    records = recorder.data.read_bytes().split(b"PVimages")[0]
+    assert len(records) / samples <= 400
+
+
 def test_the_summary_tells_how_good_it_is(recorder):
     _, _, err = recorder.run("-F", 999, sys.executable, "-c", spin(1))
     assert re.search(r"wrote perf\.data, [\d.]+ MB: [\d,]+ samples, \d+ lost, of 1 process", err)
