@@ -298,6 +298,12 @@ struct recorder_summary recorder_summary(const struct recorder *recorder)
     return summary;
 }
 
+bool recorder_has_seen(const struct recorder *recorder, int32_t pid)
+{
+    uint64_t command;
+    return hashtable_get(&recorder->commands, hash_u64((uint32_t)pid), &command);
+}
+
 int recorder_finish(struct recorder *recorder)
 {
     recorder_step(recorder);

@@ -52,6 +52,9 @@ int recorder_error(const struct recorder *recorder);
 /* Valid until the next call for this recorder. */
 struct recorder_summary recorder_summary(const struct recorder *recorder);
 
+/* Whether a process of that number has been recorded. */
+bool recorder_has_seen(const struct recorder *recorder, int32_t pid);
+
 /* A last step, and the end. No process is recorded any more. 0, or the negative errno of what
  * failed first; the file is as good as it can be. */
 int recorder_finish(struct recorder *recorder);

@@ -149,6 +149,22 @@ def test_a_command_that_is_killed_leaves_a_recording(recorder, number):
     assert len(recorder.profile().samples) > 100
 
 
+def test_a_program_that_ignores_preloading_runs_and_is_named(recorder, tmp_path):
+    source, static = tmp_path / "static.c", tmp_path / "static"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 5; }\n')
+    subprocess.run(["cc", "-static", "-o", static, source], check=True)
+    status, out, err = recorder.run(static)
+    assert (status, out) == (5, "hello\n")
+    assert f"'{static}' itself could not be recorded" in err
+
+
+def test_without_a_cache_the_names_are_beside_the_recording(recorder):
+    (recorder.folder / ".debug").write_text("a file in its place")
+    recorder.run("-F", 999, sys.executable, "-c", spin(0.5))
+    assert (recorder.folder / "perf.data.python.code").exists()
+    assert any(map(chain("<module>", "spin"), recorder.profile().samples))
+
+
 def test_quiet(recorder):
     assert recorder.run("-q", "true") == (0, "", "")
 
