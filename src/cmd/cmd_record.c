@@ -238,6 +238,11 @@ static int run_request(const struct command *self, const struct request *request
     struct recorder_summary summary = recorder_summary(recorder);
     if (!request->is_quiet)
         record_summary_print(&summary, request->recording.path, duration_ns);
+    if (!recorder_has_seen(recorder, workload.pid))
+        command_error(self,
+                      "'%s' itself could not be recorded: static programs, those of musl, and "
+                      "setuid ones ignore preloading",
+                      request->command[0]);
     if (error < 0)
         command_error(self, "%s could not be written: %s", request->recording.path,
                       strerror(-error));

@@ -66,7 +66,8 @@ static void print_triggers(const struct recorder_summary *summary)
 
 static void print_quality(const struct process_counts *counts)
 {
-    fprintf(stderr, "pitviper record: complete stacks %.2f %%", share(counts->complete, counts->samples));
+    fprintf(stderr, "pitviper record: complete stacks %.2f %%",
+            share(counts->complete, counts->samples));
     print_number("truncated", counts->truncated);
     print_number("broken", counts->broken);
     if (counts->python)

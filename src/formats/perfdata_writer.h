@@ -43,8 +43,8 @@ int perfdata_writer_bytes(struct perfdata_writer *writer, const void *records, s
 int perfdata_writer_round(struct perfdata_writer *writer);
 
 /* From now on records are compressed where samples are so many bytes long or longer on average, as
- * those with deep stacks are: they shrink to a twentieth. perf, samply and we read that; a perf that
- * was built without zstd does not. 0: none are, as at first. */
+ * those with deep stacks are: they shrink to a twentieth. perf, samply and we read that; a perf
+ * that was built without zstd does not. 0: none are, as at first. */
 void perfdata_writer_pack(struct perfdata_writer *writer, uint32_t from_bytes);
 
 /* Writes the rest: of `info` hostname, os_release, perf_version, arch, cpus, cpu_description,

@@ -3,7 +3,8 @@
  *     7f1c5a000000-7f1c5a021000 r-xp 00002000 fd:01 1055   /usr/lib/libfoo.so (deleted)
  *     start        end          perm fileoff  dev   inode  path
  *
- * The kernel writes a line end inside a path as \012, and nothing else in another way than it is. */
+ * The kernel writes a line end inside a path as \012, and nothing else in another way than it is.
+ */
 #include "record/maps_text.h"
 
 #include <string.h>

@@ -9,8 +9,8 @@
 struct walk {
     const struct merge_stacks *stacks;
     struct merge_result *result;
-    size_t next;    /* C function that has not been put out yet */
-    size_t skipped; /* evaluators among those put out that had no group */
+    size_t next;     /* C function that has not been put out yet */
+    size_t skipped;  /* evaluators among those put out that had no group */
     size_t unplaced; /* groups that found no C function */
 };
 

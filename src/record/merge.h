@@ -44,7 +44,7 @@ struct merge_stacks {
 
 enum merge_verdict {
     MERGE_MATCHED,
-    MERGE_STARTING,  /* matched, but one evaluator more: it has no Python function yet, or no more */
+    MERGE_STARTING, /* matched, but one evaluator more: it has no Python function yet, or no more */
     MERGE_UNMATCHED, /* evaluators and borders don't agree */
 };
 

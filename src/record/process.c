@@ -232,8 +232,8 @@ static uint64_t avma_of(struct process *process, uint64_t frame)
     uint64_t code = frame >> 32;
     uint32_t function = code < process->functions.count ? process->functions.items[code]
                                                         : (uint32_t)PYTHON_FUNCTIONS_UNKNOWN;
-    uint64_t avma = python_functions_avma(&process->context->recording->functions, function,
-                                          (uint32_t)frame);
+    uint64_t avma =
+        python_functions_avma(&process->context->recording->functions, function, (uint32_t)frame);
     /* A function that is not known may become so: its number can come late. */
     if (function != PYTHON_FUNCTIONS_UNKNOWN)
         *cached = (struct process_cached){.frame = frame, .avma = avma};
@@ -380,5 +380,5 @@ unsigned process_drain(struct process *process)
     uint64_t lost = atomic_load_explicit(&ring->header->lost, memory_order_relaxed);
     process->context->counts.lost += lost - process->lost;
     process->lost = lost;
-    return (unsigned)(waiting * 256 / ring->data_bytes);
+    return ring->data_bytes ? (unsigned)(waiting * 256 / ring->data_bytes) : 0;
 }

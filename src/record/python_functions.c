@@ -35,21 +35,45 @@ static bool fits(int written)
     return written > 0 && written < PATH_MAX;
 }
 
+/* Makes the folders that the file will be in. */
+static int make_folders(const char *file)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", file);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return 0;
+}
+
+static bool is_usable(const char *cache)
+{
+    char file[PATH_MAX];
+    return fits(snprintf(file, sizeof file, "%s/.build-id/", cache)) && make_folders(file) == 0 &&
+           access(file, W_OK | X_OK) == 0;
+}
+
 static int choose_paths(struct python_functions *functions, const char *cache, const char *output)
 {
     char id[HEX_BYTES];
     to_hex(functions->build_id, id);
-    if (!cache)
-        return fits(snprintf(functions->path, PATH_MAX, "%s.python.code", output)) ? 0
-                                                                                   : -ENAMETOOLONG;
+    char absolute[PATH_MAX];
+    if (!realpath(output, absolute))
+        snprintf(absolute, sizeof absolute, "%s", output);
+    if (!cache || !is_usable(cache))
+        return fits(snprintf(functions->path, PATH_MAX, "%s.python.code", absolute))
+                   ? 0
+                   : -ENAMETOOLONG;
     if (!fits(snprintf(functions->path, PATH_MAX, "%s/pitviper/%s/python.code", cache, id)) ||
         !fits(snprintf(functions->link, PATH_MAX, "%s/.build-id/%.2s/%s", cache, id, id + 2)))
         return -ENAMETOOLONG;
     return 0;
 }
 
-int python_functions_init(struct python_functions *functions, const char *cache,
-                          const char *output)
+int python_functions_init(struct python_functions *functions, const char *cache, const char *output)
 {
     *functions = (struct python_functions){0};
     if (getrandom(functions->build_id, sizeof functions->build_id, 0) !=
@@ -196,21 +220,8 @@ uint64_t python_functions_avma(const struct python_functions *functions, uint32_
     return PYTHON_IMAGE_BASE_AVMA + python_image_address(&functions->image, item->in_image, line);
 }
 
-/* --- the object file --------------------------------------------------------------------------- */
-
-/* Makes the folders that the file will be in. */
-static int make_folders(const char *file)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", file);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-            return -errno;
-        *slash = '/';
-    }
-    return 0;
-}
+/* --- the object file ---------------------------------------------------------------------------
+ */
 
 static int make_link(const struct python_functions *functions)
 {

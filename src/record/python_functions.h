@@ -38,9 +38,9 @@ struct python_functions {
 /* The number of the function that stands for those that nothing is known of. */
 enum { PYTHON_FUNCTIONS_UNKNOWN = 0 };
 
-/* The object file will be in a folder of its own in `cache`, perf's folder of object files (NULL:
- * there is none), else beside the recording at `output`. Nothing is written yet. 0 or a negative
- * errno; on failure there is nothing to release. */
+/* The object file will be in a folder of its own in `cache`, perf's folder of object files; when
+ * that is NULL or can't be written to, beside the recording at `output`. Nothing is written yet. 0
+ * or a negative errno; on failure there is nothing to release. */
 int python_functions_init(struct python_functions *functions, const char *cache,
                           const char *output);
 void python_functions_done(struct python_functions *functions);

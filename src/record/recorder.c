@@ -22,7 +22,7 @@ enum {
     MOST_PROBLEMS = 1000, /* different ones */
 };
 
-static const uint64_t CHECK_NS = 20000000;            /* how often processes are looked after */
+static const uint64_t CHECK_NS = 20000000;              /* how often processes are looked after */
 static const uint64_t LEAST_ROOM = UINT64_C(256) << 20; /* for the folder, in bytes */
 
 struct recorder {
@@ -55,8 +55,7 @@ static uint64_t now_ns(void)
 static bool has_room(const char *path)
 {
     struct statvfs status;
-    return statvfs(path, &status) == 0 &&
-           (uint64_t)status.f_bavail * status.f_frsize >= LEAST_ROOM;
+    return statvfs(path, &status) == 0 && (uint64_t)status.f_bavail * status.f_frsize >= LEAST_ROOM;
 }
 
 static int make_folder(char ret_path[PATH_MAX])
@@ -158,9 +157,8 @@ static uint64_t command_key(const char *command)
 /* Tells readers of a process: where it comes from, and what it is. */
 static void announce(struct recorder *recorder, struct process *process)
 {
-    struct recording_task task = {.pid = process->pid,
-                                  .tid = process->pid,
-                                  .time_ns = process->ring.header->start_ns};
+    struct recording_task task = {
+        .pid = process->pid, .tid = process->pid, .time_ns = process->ring.header->start_ns};
     uint64_t key = command_key(process->command), before, parent;
     bool was_there = hashtable_get(&recorder->commands, hash_u64((uint32_t)process->pid), &before);
     bool has_parent =
@@ -174,12 +172,10 @@ static void announce(struct recorder *recorder, struct process *process)
 
 static int add_process(struct recorder *recorder, const struct sample_ring *ring)
 {
-    struct process *process;
-    int error = vector_reserve(&recorder->processes, recorder->processes.count + 1);
-    if (error == 0)
-        error = process_open(&recorder->context, ring, &process);
-    if (error < 0)
-        return error;
+    struct process *process = NULL;
+    if (vector_reserve(&recorder->processes, recorder->processes.count + 1) < 0 ||
+        process_open(&recorder->context, ring, &process) < 0 || !process)
+        return -ENOMEM;
     for (size_t i = 0; i < recorder->processes.count; i++)
         if (recorder->processes.items[i]->pid == process->pid)
             recorder->processes.items[i]->has_successor = true;
@@ -212,8 +208,7 @@ static void find_rings(struct recorder *recorder)
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         struct sample_ring ring;
-        int written =
-            snprintf(path, sizeof path, "%s/%s", recorder->folder, entries[i]->d_name);
+        int written = snprintf(path, sizeof path, "%s/%s", recorder->folder, entries[i]->d_name);
         free(entries[i]);
         int error = written < (int)sizeof path ? sample_ring_open(&ring, path) : -EBADMSG;
         if (error == 0 && add_process(recorder, &ring) < 0)
@@ -301,6 +296,12 @@ struct recorder_summary recorder_summary(const struct recorder *recorder)
     memcpy(summary.by_trigger, recorder->by_trigger, sizeof summary.by_trigger);
     memcpy(summary.image_path, recorder->image_path, sizeof summary.image_path);
     return summary;
+}
+
+bool recorder_has_seen(const struct recorder *recorder, int32_t pid)
+{
+    uint64_t command;
+    return hashtable_get(&recorder->commands, hash_u64((uint32_t)pid), &command);
 }
 
 int recorder_finish(struct recorder *recorder)

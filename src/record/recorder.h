@@ -29,8 +29,8 @@ struct recorder_summary {
     size_t by_trigger[RECORDER_TRIGGERS];
     const struct recorder_problem *problems;
     size_t problem_count;
-    uint64_t bytes;      /* of the file; after recorder_finish */
-    int image_error;     /* the object file with the Python functions could not be written */
+    uint64_t bytes;  /* of the file; after recorder_finish */
+    int image_error; /* the object file with the Python functions could not be written */
     char image_path[PATH_MAX];
 };
 
@@ -51,6 +51,9 @@ int recorder_error(const struct recorder *recorder);
 
 /* Valid until the next call for this recorder. */
 struct recorder_summary recorder_summary(const struct recorder *recorder);
+
+/* Whether a process of that number has been recorded. */
+bool recorder_has_seen(const struct recorder *recorder, int32_t pid);
 
 /* A last step, and the end. No process is recorded any more. 0, or the negative errno of what
  * failed first; the file is as good as it can be. */

@@ -71,8 +71,8 @@ static int open_writer(struct recording *recording)
 
 int recording_open(struct recording *recording, const struct recording_settings *settings)
 {
-    *recording = (struct recording){
-        .settings = *settings, .fd = -1, .save_interval_ns = FIRST_SAVE_NS};
+    *recording =
+        (struct recording){.settings = *settings, .fd = -1, .save_interval_ns = FIRST_SAVE_NS};
     int error = move_old(settings->path);
     if (error < 0)
         return error;
@@ -142,20 +142,19 @@ void recording_mmap(struct recording *recording, struct recording_task task,
 {
     struct perfdata_record record = record_of(PERF_RECORD_MMAP2, task);
     record.misc = PERF_RECORD_MISC_USER;
-    record.mmap =
-        (struct perfdata_mmap){.pid = task.pid,
-                               .tid = task.tid,
-                               .start_avma = mapping->start_avma,
-                               .length = mapping->end_avma - mapping->start_avma,
-                               .fileoff = mapping->fileoff,
-                               .device_major = mapping->device_major,
-                               .device_minor = mapping->device_minor,
-                               .inode = mapping->inode,
-                               .protection = PROT_READ | PROT_EXEC |
-                                             (mapping->is_writable ? (uint32_t)PROT_WRITE : 0),
-                               .flags = MAP_PRIVATE,
-                               .path = mapping->path,
-                               .path_length = strlen(mapping->path)};
+    record.mmap = (struct perfdata_mmap){
+        .pid = task.pid,
+        .tid = task.tid,
+        .start_avma = mapping->start_avma,
+        .length = mapping->end_avma - mapping->start_avma,
+        .fileoff = mapping->fileoff,
+        .device_major = mapping->device_major,
+        .device_minor = mapping->device_minor,
+        .inode = mapping->inode,
+        .protection = PROT_READ | PROT_EXEC | (mapping->is_writable ? (uint32_t)PROT_WRITE : 0),
+        .flags = MAP_PRIVATE,
+        .path = mapping->path,
+        .path_length = strlen(mapping->path)};
     if (length && length <= sizeof record.mmap.build_id) {
         record.mmap.build_id_size = (uint8_t)length;
         memcpy(record.mmap.build_id, build_id, length);
@@ -208,15 +207,15 @@ static void describe(const struct recording *recording, struct utsname *system,
                      struct perfdata_info *ret_info)
 {
     uname(system);
-    *ret_info = (struct perfdata_info){
-        .hostname = system->nodename,
-        .os_release = system->release,
-        .arch = system->machine,
-        .perf_version = "pitviper " PITVIPER_VERSION,
-        .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
-        .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
-        .arguments = (const char *const *)recording->settings.arguments,
-        .argument_count = recording->settings.argument_count};
+    *ret_info =
+        (struct perfdata_info){.hostname = system->nodename,
+                               .os_release = system->release,
+                               .arch = system->machine,
+                               .perf_version = "pitviper " PITVIPER_VERSION,
+                               .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+                               .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
+                               .arguments = (const char *const *)recording->settings.arguments,
+                               .argument_count = recording->settings.argument_count};
     read_clock(ret_info);
 }
 

@@ -18,8 +18,8 @@ struct recording_settings {
     const char *path;  /* of the perf.data */
     const char *cache; /* perf's folder for object files; NULL: none */
     uint32_t frequency_hz;
-    bool is_wall;      /* of wall-clock time, not CPU time */
-    char **arguments;  /* the command line, for the header */
+    bool is_wall;     /* of wall-clock time, not CPU time */
+    char **arguments; /* the command line, for the header */
     size_t argument_count;
 };
 
@@ -34,7 +34,7 @@ struct recording {
     uint64_t floor_ns;        /* nothing older may follow now */
     uint64_t round_ns;        /* when the last round ended */
     uint64_t save_ns, save_interval_ns; /* when the object file was written, and how often it is */
-    int error;                /* 0, or the negative errno of the first failure to write: it stays */
+    int error; /* 0, or the negative errno of the first failure to write: it stays */
 };
 
 /* Creates the file; one that is there gets `.old` behind its name. 0 or a negative errno; on

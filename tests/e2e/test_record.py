@@ -149,6 +149,22 @@ def test_a_command_that_is_killed_leaves_a_recording(recorder, number):
     assert len(recorder.profile().samples) > 100
 
 
+def test_a_program_that_ignores_preloading_runs_and_is_named(recorder, tmp_path):
+    source, static = tmp_path / "static.c", tmp_path / "static"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 5; }\n')
+    subprocess.run(["cc", "-static", "-o", static, source], check=True)
+    status, out, err = recorder.run(static)
+    assert (status, out) == (5, "hello\n")
+    assert f"'{static}' itself could not be recorded" in err
+
+
+def test_without_a_cache_the_names_are_beside_the_recording(recorder):
+    (recorder.folder / ".debug").write_text("a file in its place")
+    recorder.run("-F", 999, sys.executable, "-c", spin(0.5))
+    assert (recorder.folder / "perf.data.python.code").exists()
+    assert any(map(chain("<module>", "spin"), recorder.profile().samples))
+
+
 def test_quiet(recorder):
     assert recorder.run("-q", "true") == (0, "", "")
 
@@ -283,6 +299,28 @@ def test_threads_forks_children_and_exec_are_recorded(recorder, python):
     assert len(pids["in_fork"]) == 1 and pids["in_fork"] != pids["after"]
     assert 1 <= len(pids["in_pool"]) <= 2
     assert len(pids["in_child"]) == 1
+
+
+DEEP = """
+def down(n):
+    if n:
+        down(n - 1)
+    else:
+        spin(1)
+sys.setrecursionlimit(5000)
+down(900)
+"""
+
+
+@every_python()
+def test_deep_stacks_are_whole_and_take_little_room(recorder, python):
+    status, _, err = recorder.run("-F", 499, python, "-c", SPIN + DEEP)
+    assert status == 0, err
+    samples = int(re.search(r"([\d,]+) samples", err)[1].replace(",", ""))
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 99.5, err
+    assert len(recorder.profile().samples) == samples > 200
+    records = recorder.data.read_bytes().split(b"PVimages")[0]
+    assert len(records) / samples <= 400
 
 
 def test_the_summary_tells_how_good_it_is(recorder):

@@ -64,8 +64,7 @@ static void assert_entries(const uint64_t *wanted, size_t count)
 }
 
 #define assert_merged(...)                                                                         \
-    assert_entries((const uint64_t[]){__VA_ARGS__},                                                \
-                   COUNT(((const uint64_t[]){__VA_ARGS__})))
+    assert_entries((const uint64_t[]){__VA_ARGS__}, COUNT(((const uint64_t[]){__VA_ARGS__})))
 
 static void test_python_stands_behind_its_evaluator(void **state)
 {

@@ -66,8 +66,7 @@ static void test_sample(void **state)
 static void test_code(void **state)
 {
     (void)state;
-    struct sample_code code = {
-        .first_line = 3, .name_bytes = 3, .file_bytes = 9, .lines_bytes = 2};
+    struct sample_code code = {.first_line = 3, .name_bytes = 3, .file_bytes = 9, .lines_bytes = 2};
     begin(SAMPLE_RECORD_CODE, 42, sizeof code + 8 + 16 + 8);
     memcpy(body(), &code, sizeof code);
     memcpy(body() + sizeof code, "foo", 3);
