@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8, SOURCE_LIMIT = 72 };
+enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8, SOURCE_LIMIT = 72, LINE_COLUMNS = 7 };
 
-static const double LEAST_LINE_PERCENT = 0.5;
+static const double LEAST_LINE_PERCENT = 1;
 
 static const struct {
     const char *label;
@@ -145,8 +145,8 @@ static void print_lines(const struct page *page, size_t i)
             source_file_open(&source, path);
         struct source_line text = source_file_line(&source, lines[l].line);
         print_percent(page, lines[l].weight);
-        fprintf(page->out, "           %9s    :%-6" PRIu32 " ",
-                text_number(lines[l].samples, number), lines[l].line);
+        fprintf(page->out, "           %9s    :%-*" PRIu32, text_number(lines[l].samples, number),
+                text.length ? LINE_COLUMNS : 0, lines[l].line);
         text_print(page->out, text.bytes, text.length, SOURCE_LIMIT);
         fputc('\n', page->out);
     }

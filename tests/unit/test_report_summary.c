@@ -111,7 +111,7 @@ static void lines_stand_under_their_function(void **state)
     const char *text = page(profile, (struct summary_style){.most_lines = 3});
     const char *lines = strstr(text, " 68.00%                   2    :3      total += 1\\x1b\n"
                                      "  6.00%                   1    :4      return total\n"
-                                     "  4.00%                   1    :99     \n"
+                                     "  4.00%                   1    :99\n"
                                      " 20.00%   20.00%          1  <lambda>  <string>:7\n\n");
     assert_non_null(lines);
     unlink(path);
