@@ -1,10 +1,9 @@
 #!/bin/sh
-# What `./dev demo` shows: the documents' script under perf, with the system's python3 as it is, and
-# its Python functions in the report.
+# What `./dev demo` shows, with the system's python3 as it is: the documents' script recorded by
+# pitviper, where its time goes by function and line, and the same script seen through perf.
 #
-# Stock interpreters keep no frame pointers, so perf copies the stack, and `pitviper run --jit` leaves
-# the data to unwind it by. `pitviper report` reads both; `pitviper doctor` recommends the commands
-# for those who want perf's own report.
+# Stock interpreters keep no frame pointers, so for its own recordings perf copies the stack, and
+# `pitviper run --jit` leaves the data to unwind it by.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PWD/build:$PATH
@@ -15,14 +14,7 @@ script=$PWD/examples/my_script.py
 folder=$(mktemp -d)
 pid=
 trap 'rm -rf "$folder" ${pid:+"/tmp/jit-$pid.dump"}' EXIT
-
-for perf in perf /usr/lib/linux-tools/*/perf; do
-	"$perf" --version >/dev/null 2>&1 && break
-done
-"$perf" --version >/dev/null 2>&1 || {
-	echo "demo: no perf runs here; install it: apt-get install linux-perf (Ubuntu: linux-tools-generic)" >&2
-	exit 1
-}
+export HOME="$folder" # for perf's cache of object files
 
 # A command line as a person would type it.
 show() {
@@ -32,8 +24,30 @@ show() {
 show "pitviper doctor $python"
 pitviper doctor "$python" || true
 
-show "perf record -F 9999 -k 1 --call-graph dwarf pitviper run --jit -- $python my_script.py"
 cd "$folder"
+show "pitviper record -F 9999 -g -o perf.data $python my_script.py"
+pitviper record -F 9999 -g -o perf.data "$python" "$script"
+
+show "pitviper report"
+pitviper report
+
+for perf in perf /usr/lib/linux-tools/*/perf; do
+	"$perf" --version >/dev/null 2>&1 && break
+done
+"$perf" --version >/dev/null 2>&1 || {
+	echo "demo: no perf runs here; install it: apt-get install linux-perf (Ubuntu: linux-tools-generic)" >&2
+	exit 1
+}
+
+# The tree below the script itself.
+tree() {
+	awk '/^#.*(Samples|Overhead|Children)/ {print} /\[\.\] py::<module>:.*my_script/ {on = 1} on && /^$/ {exit} on {print}'
+}
+
+show "perf report --stdio -n -g"
+"$perf" report --stdio -n -g caller,5 --percent-limit 5 -i perf.data 2>/dev/null | tree
+
+show "perf record -F 9999 -k 1 --call-graph dwarf pitviper run --jit -- $python my_script.py"
 if ! "$perf" record -q -F 9999 -k 1 --call-graph dwarf -o perf.data \
 	pitviper run --jit -- "$python" "$script" >log 2>&1; then
 	cat log >&2
@@ -42,10 +56,5 @@ if ! "$perf" record -q -F 9999 -k 1 --call-graph dwarf -o perf.data \
 fi
 pid=$("$perf" script -i perf.data -F pid 2>/dev/null | sort | uniq -c | sort -rn | awk 'NR == 1 {print $2}')
 
-show "pitviper report"
-pitviper report
-
 show "pitviper report --stdio -n -g"
-pitviper report --stdio -n -g caller,5 --percent-limit 5 >report.txt
-# The tree below the script itself.
-awk '/^#.*(Samples|Overhead|Children)/ {print} /\[\.\] py::<module>:.*my_script/ {on = 1} on && /^$/ {exit} on {print}' report.txt
+pitviper report --stdio -n -g caller,5 --percent-limit 5 | tree
