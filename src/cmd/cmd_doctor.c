@@ -159,12 +159,19 @@ static void check_permissions(struct doctor *doctor)
 static void check_pitviper(struct doctor *doctor)
 {
     const char *unsupported = doctor_unsupported(&doctor->python);
-    if (unsupported)
+    if (unsupported) {
         say(doctor, "pitviper", LEVEL_PROBLEM, "has no trampolines for this interpreter: %s",
             unsupported);
-    else
-        say(doctor, "pitviper", LEVEL_OK,
-            "names Python functions for perf and samply: pitviper run, pitviper run --jit");
+        say(doctor, "record", LEVEL_NOTE,
+            "pitviper record sees the C functions of this interpreter, but no Python functions");
+        return;
+    }
+    say(doctor, "pitviper", LEVEL_OK,
+        "names Python functions for perf and samply: pitviper run, pitviper run --jit");
+    say(doctor, "record", LEVEL_OK,
+        "records without perf and privileges, with lines: pitviper record %s my_script.py, "
+        "pitviper report",
+        doctor->command);
 }
 
 /* How much stack perf should copy per sample, as its --call-graph wants it. */
