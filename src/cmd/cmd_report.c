@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PAGE_MAX_STACK = 1 << 16 }; /* perf's 127 is for its table */
 enum { PAGE_FUNCTIONS = 20, PAGE_LINES = 3, PAGE_MANY_LINES = 20, OUTPUT_BUFFER_BYTES = 1 << 16 };
 
 enum {
@@ -36,7 +37,8 @@ struct report {
     bool json;
     bool is_table;       /* an option was given that is about the table: `table_option` */
     unsigned most_lines; /* of a function on the page */
-    bool wants_chains;   /* -g was given with something other than none */
+    bool has_max_stack;
+    bool wants_chains; /* -g was given with something other than none */
     const char *table_option;
     struct report_settings settings;
     struct profile_options loading;
@@ -129,6 +131,7 @@ static int set_common_option(struct report *report, int option, const char *valu
         if (set_number("--max-stack", value, 1 << 20, &number) < 0)
             return OPTIONS_WRONG;
         report->loading.max_stack = (uint32_t)number;
+        report->has_max_stack = true;
         return 1;
     default:
         return 0;
@@ -295,6 +298,8 @@ static int run(const struct command *self, int argc, char **argv)
     report.loading.outermost =
         report.is_table && report_settings_order(&report.settings) == CHAIN_CALLER;
     report.loading.python_lines = !report.is_table;
+    if (!report.is_table && !report.has_max_stack)
+        report.loading.max_stack = PAGE_MAX_STACK;
     terminal_begin("pitviper report");
     report.loading.progress = terminal_progress;
     struct profile *profile;

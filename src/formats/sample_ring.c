@@ -109,9 +109,8 @@ int sample_ring_open(struct sample_ring *ring, const char *path)
     struct stat status;
     struct sample_ring_header seen;
     int error = 0;
-    if (fstat(fd, &status) < 0 || pread(fd, &seen, sizeof seen, 0) != (ssize_t)sizeof seen)
-        error = -EAGAIN;
-    else if (seen.magic == 0)
+    if (fstat(fd, &status) < 0 || pread(fd, &seen, sizeof seen, 0) != (ssize_t)sizeof seen ||
+        seen.magic == 0)
         error = -EAGAIN;
     else if (seen.magic != SAMPLE_RING_MAGIC || seen.version != SAMPLE_RING_VERSION ||
              !is_size_of_ring(seen.data_bytes) ||

@@ -116,40 +116,59 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
     return after_exec(next_fexecve()(fd, argv, envp));
 }
 
-/* Arguments one by one, up to a NULL: counted, then put into an array. */
-#define COLLECT(last)                                                                              \
-    va_list list, again;                                                                           \
-    va_start(list, last);                                                                          \
-    va_copy(again, list);                                                                          \
-    size_t count = 1;                                                                              \
-    while (va_arg(list, char *))                                                                   \
-        count++;                                                                                   \
-    char **argv = __builtin_alloca((count + 1) * sizeof *argv);                                    \
-    argv[0] = (char *)last;                                                                        \
-    for (size_t i = 1; i <= count; i++)                                                            \
-        argv[i] = va_arg(again, char *);
+/* Arguments one by one, up to a NULL: how many, the first one included. */
+static size_t count_arguments(va_list list)
+{
+    size_t count = 1;
+    while (va_arg(list, char *))
+        count++;
+    return count;
+}
+
+/* ... and into an array of the caller's, which may be the child of a vfork: no malloc. */
+static void take_arguments(const char *first, va_list list, size_t count, char **argv)
+{
+    argv[0] = (char *)first;
+    for (size_t i = 1; i <= count; i++)
+        argv[i] = va_arg(list, char *);
+}
 
 EXPORT int execl(const char *path, const char *argument, ...)
 {
-    COLLECT(argument)
-    va_end(again);
+    va_list list;
+    va_start(list, argument);
+    size_t count = count_arguments(list);
+    va_end(list);
+    char **argv = __builtin_alloca((count + 1) * sizeof *argv);
+    va_start(list, argument);
+    take_arguments(argument, list, count, argv);
     va_end(list);
     return execve(path, argv, environ);
 }
 
 EXPORT int execlp(const char *file, const char *argument, ...)
 {
-    COLLECT(argument)
-    va_end(again);
+    va_list list;
+    va_start(list, argument);
+    size_t count = count_arguments(list);
+    va_end(list);
+    char **argv = __builtin_alloca((count + 1) * sizeof *argv);
+    va_start(list, argument);
+    take_arguments(argument, list, count, argv);
     va_end(list);
     return execvpe(file, argv, environ);
 }
 
 EXPORT int execle(const char *path, const char *argument, ...)
 {
-    COLLECT(argument)
+    va_list list;
+    va_start(list, argument);
+    size_t count = count_arguments(list);
+    va_end(list);
+    char **argv = __builtin_alloca((count + 1) * sizeof *argv);
+    va_start(list, argument);
+    take_arguments(argument, list, count, argv);
     char *const *envp = va_arg(list, char *const *);
-    va_end(again);
     va_end(list);
     return execve(path, argv, envp);
 }

@@ -18,8 +18,9 @@ from typing import NamedTuple, Optional, Tuple
 # Below this a share says little: one sample is more than half a percent.
 FEWEST_SAMPLES = 200
 
-# A script that runs for a second is this much of its process at least, on the slowest interpreter.
-SMALLEST_WINDOW = 0.75
+# A script is this much of its process at least, even one of a fraction of a second on the interpreter
+# that takes longest to start. Less means that the functions were lost somewhere on the way.
+SMALLEST_WINDOW = 0.5
 
 PYTHON_NAME = re.compile(r"py::(?P<function>[^:]*):(?P<file>.*)$")
 
