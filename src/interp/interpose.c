@@ -21,16 +21,6 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The next function of that name, found once. */
-#define NEXT(name, type)                                                                           \
-    static type *next_##name(void)                                                                 \
-    {                                                                                              \
-        static type *found;                                                                        \
-        if (!found)                                                                                \
-            *(void **)&found = dlsym(RTLD_NEXT, #name);                                            \
-        return found;                                                                              \
-    }
-
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int execve_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
@@ -39,14 +29,39 @@ typedef void (*handler_function)(int);
 typedef handler_function signal_function(int, handler_function);
 typedef int sigmask_function(int, const sigset_t *, sigset_t *);
 
-NEXT(pthread_create, create_function)
-NEXT(execve, execve_function)
-NEXT(execvpe, execve_function)
-NEXT(fexecve, fexecve_function)
-NEXT(sigaction, sigaction_function)
-NEXT(signal, signal_function)
-NEXT(pthread_sigmask, sigmask_function)
-NEXT(sigprocmask, sigmask_function)
+/* The functions that the names stand for without us. */
+static struct {
+    create_function *pthread_create;
+    execve_function *execve;
+    execve_function *execvpe;
+    fexecve_function *fexecve;
+    sigaction_function *sigaction;
+    signal_function *signal;
+    sigmask_function *pthread_sigmask;
+    sigmask_function *sigprocmask;
+} found;
+
+/* Finds them at the first call. Any number of threads may do that at once: all find the same. */
+static void find(void)
+{
+    static const struct {
+        const char *name;
+        void *place;
+    } NAMES[] = {
+        {"pthread_create", &found.pthread_create},
+        {"execvpe", &found.execvpe},
+        {"fexecve", &found.fexecve},
+        {"sigaction", &found.sigaction},
+        {"signal", &found.signal},
+        {"pthread_sigmask", &found.pthread_sigmask},
+        {"sigprocmask", &found.sigprocmask},
+        {"execve", &found.execve}, /* the last: with it, all are there */
+    };
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !found.execve; i++)
+        *(void **)NAMES[i].place = dlsym(RTLD_NEXT, NAMES[i].name);
+}
+
+#define REAL(name) (find(), found.name)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
@@ -70,9 +85,9 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
     if (sampler_is_on())
         start = malloc(sizeof *start);
     if (!start)
-        return next_pthread_create()(thread, attributes, function, argument);
+        return REAL(pthread_create)(thread, attributes, function, argument);
     *start = (struct start){function, argument};
-    int error = next_pthread_create()(thread, attributes, run_thread, start);
+    int error = REAL(pthread_create)(thread, attributes, run_thread, start);
     if (error)
         free(start);
     return error;
@@ -91,7 +106,7 @@ static int after_exec(int result)
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     sampler_before_exec();
-    return after_exec(next_execve()(path, argv, envp));
+    return after_exec(REAL(execve)(path, argv, envp));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -102,7 +117,7 @@ EXPORT int execv(const char *path, char *const argv[])
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     sampler_before_exec();
-    return after_exec(next_execvpe()(file, argv, envp));
+    return after_exec(REAL(execvpe)(file, argv, envp));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -113,7 +128,7 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     sampler_before_exec();
-    return after_exec(next_fexecve()(fd, argv, envp));
+    return after_exec(REAL(fexecve)(fd, argv, envp));
 }
 
 /* Arguments one by one, up to a NULL: how many, the first one included. */
@@ -177,33 +192,33 @@ EXPORT int execle(const char *path, const char *argument, ...)
 
 int interpose_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    return next_sigaction()(signal, action, old);
+    return REAL(sigaction)(signal, action, old);
 }
 
 int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-    return next_pthread_sigmask()(how, set, old);
+    return REAL(pthread_sigmask)(how, set, old);
 }
 
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
     if (!sampler_uses_signal(signal))
-        return next_sigaction()(signal, action, old);
+        return REAL(sigaction)(signal, action, old);
     sampler_give_action(old);
     if (!action || (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL))
         return 0; /* asked, or set to what the program believes it to be */
     sampler_step_aside();
-    return next_sigaction()(signal, action, NULL);
+    return REAL(sigaction)(signal, action, NULL);
 }
 
 EXPORT handler_function signal(int number, handler_function handler)
 {
     if (!sampler_uses_signal(number))
-        return next_signal()(number, handler);
+        return REAL(signal)(number, handler);
     if (handler == SIG_DFL)
         return SIG_DFL;
     sampler_step_aside();
-    next_signal()(number, handler);
+    REAL(signal)(number, handler);
     return SIG_DFL;
 }
 
@@ -222,11 +237,11 @@ static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *room
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t room;
-    return next_pthread_sigmask()(how, without_ours(how, set, &room), old);
+    return REAL(pthread_sigmask)(how, without_ours(how, set, &room), old);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t room;
-    return next_sigprocmask()(how, without_ours(how, set, &room), old);
+    return REAL(sigprocmask)(how, without_ours(how, set, &room), old);
 }
