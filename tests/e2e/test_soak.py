@@ -43,7 +43,8 @@ def test_a_program_that_does_everything_notices_nothing(recordings, python):
     assert figure(r"([\d,]+) lost", err) < 0.02 * samples, err
     assert figure(r"complete stacks ([\d.]+) %", err) >= 99, err
     assert figure(r"unmatched ([\d.]+) %", err) <= 0.2, err
-    assert figure(r"of ([\d,]+) processes", err) == 1 + children, err
+    # Where a program is started by fork, it counts before its exec and behind it.
+    assert 0 <= figure(r"of ([\d,]+) processes", err) - 1 - children <= did["programs"], err
     assert "damaged" not in err
 
 
