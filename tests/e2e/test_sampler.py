@@ -114,8 +114,7 @@ def test_wall_clock_time_shows_sleep(recordings, python):
     assert abs(asleep - truth["asleep"] / sum(truth.values())) < TOLERANCE
 
 
-# One that has them: what the sampler could disturb is the same in all.
-@pytest.mark.parametrize("python", [pytest.param(found()[-1], id=found()[-1].label)])
+@every_python()
 def test_cpythons_own_tests_have_the_same_results(recordings, python):
     if obstacle():
         pytest.skip(obstacle())

@@ -78,6 +78,37 @@ def test_a_function_is_not_taken_for_one_that_was_at_its_address(recordings, pyt
     assert serials == sorted(serials)
 
 
+# While a generator passes a throw() on to another, it is a Python frame for which there is no call
+# of the evaluator.
+PASSED_ON = """
+import time
+def innermost():
+    while True:
+        try:
+            yield
+        except LookupError:
+            spin()
+def outer(depth):
+    yield from outer(depth - 1) if depth else innermost()
+def spin():
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+generator = outer(20)
+next(generator)
+for _ in range(50):
+    generator.throw(LookupError())
+"""
+
+
+@every_python()
+def test_exceptions_that_generators_pass_on(recordings, python):
+    recorder = Recorder(recordings)
+    status, _, err = recorder.run("-F", 999, python, "-c", PASSED_ON)
+    assert status == 0, err
+    assert recorder.profile().share_of(chain("innermost", "spin")) > 0.8
+
+
 # The program's own handler for the signal of perf events, which only it may get.
 OWN_HANDLER = """
 import os, signal, time
