@@ -5,7 +5,8 @@
  *     pthread_create                     a thread begins
  *     execve and its relatives           a signal that is still to come would end the new program
  *     sigaction, signal                  our signal: hidden, or left to a program that wants it
- *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well */
+ *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
+ *     sigwait and its relatives          a program that waits for all signals means its own */
 #include "interp/interpose.h"
 
 #include "interp/sampler.h"
@@ -28,6 +29,8 @@ typedef int sigaction_function(int, const struct sigaction *, struct sigaction *
 typedef void (*handler_function)(int);
 typedef handler_function signal_function(int, handler_function);
 typedef int sigmask_function(int, const sigset_t *, sigset_t *);
+typedef int sigwait_function(const sigset_t *, int *);
+typedef int sigtimedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
 
 /* The functions that the names stand for without us. */
 static struct {
@@ -39,6 +42,8 @@ static struct {
     signal_function *signal;
     sigmask_function *pthread_sigmask;
     sigmask_function *sigprocmask;
+    sigwait_function *sigwait;
+    sigtimedwait_function *sigtimedwait;
 } found;
 
 /* Finds them at the first call. Any number of threads may do that at once: all find the same. */
@@ -55,6 +60,8 @@ static void find(void)
         {"signal", &found.signal},
         {"pthread_sigmask", &found.pthread_sigmask},
         {"sigprocmask", &found.sigprocmask},
+        {"sigwait", &found.sigwait},
+        {"sigtimedwait", &found.sigtimedwait},
         {"execve", &found.execve}, /* the last: with it, all are there */
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !found.execve; i++)
@@ -222,10 +229,10 @@ EXPORT handler_function signal(int number, handler_function handler)
     return SIG_DFL;
 }
 
-/* A set without our signal, if the thread is about to block it. */
-static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *room)
+/* A set without our signal. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
 {
-    if (!set || how == SIG_UNBLOCK || !sampler_is_on())
+    if (!set || !sampler_is_on())
         return set;
     *room = *set;
     for (int number = 1; number < NSIG; number++)
@@ -237,11 +244,28 @@ static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *room
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t room;
-    return REAL(pthread_sigmask)(how, without_ours(how, set, &room), old);
+    return REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : without_ours(set, &room), old);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t room;
-    return REAL(sigprocmask)(how, without_ours(how, set, &room), old);
+    return REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : without_ours(set, &room), old);
+}
+
+EXPORT int sigwait(const sigset_t *set, int *ret_signal)
+{
+    sigset_t room;
+    return REAL(sigwait)(without_ours(set, &room), ret_signal);
+}
+
+EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct timespec *timeout)
+{
+    sigset_t room;
+    return REAL(sigtimedwait)(without_ours(set, &room), ret_info, timeout);
+}
+
+EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *ret_info)
+{
+    return sigtimedwait(set, ret_info, NULL);
 }

@@ -188,10 +188,15 @@ static bool add(struct walk *walk, uint64_t entry)
     return true;
 }
 
+static bool is_on_stack(const struct walk *walk, const void *variable)
+{
+    return (uintptr_t)variable >= walk->stack_low && (uintptr_t)variable < walk->stack_high;
+}
+
 static bool add_border(struct walk *walk, const void *variable)
 {
     uintptr_t address = (uintptr_t)variable;
-    if (address && (address < walk->stack_low || address >= walk->stack_high))
+    if (address && !is_on_stack(walk, variable))
         return true; /* 3.15 keeps one that belongs to no call of the evaluator */
     return add(walk, SAMPLE_FRAME_BORDER | address);
 }
@@ -275,6 +280,14 @@ static const char *first_frame(struct walk *walk, struct py_thread *thread, cons
     return NULL;
 }
 
+/* The one before, NULL behind the last. The outermost one is part of the thread's state and has
+ * garbage in the place of another; it is met before the last frame, since generators that pass a
+ * throw() on are frames without a call of the evaluator. */
+static const char *outer_cframe(const struct walk *walk, const char *cframe)
+{
+    return is_on_stack(walk, cframe) ? pointer_at(cframe, layout->cframe_previous) : NULL;
+}
+
 static void walk_chain(struct walk *walk, struct py_thread *thread)
 {
     const char *cframe;
@@ -293,8 +306,7 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
                    (!layout->frame_is_entry || frame[layout->frame_is_entry])) {
             if (!add_border(walk, cframe))
                 return;
-            if (cframe)
-                cframe = pointer_at(cframe, layout->cframe_previous);
+            cframe = outer_cframe(walk, cframe);
         }
         frame = pointer_at(frame, layout->frame_previous);
     }

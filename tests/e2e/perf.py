@@ -24,7 +24,8 @@ TIME_LIMIT_S = 120
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 # `perf script`: a line for the sample, one line per frame (innermost first), an empty line.
-SAMPLE_LINE = re.compile(r"(?P<command>\S.*?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+(?P<time>[\d.]+):\s*$")
+SAMPLE_LINE = re.compile(r"(?P<command>\S.*?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+(?P<time>[\d.]+):"
+                         r"(\s+(?P<weight>\d+))?\s*$")
 FRAME_LINE = re.compile(
     r"\s+[0-9a-f]+ (?P<symbol>.*) \((?P<module>[^()]*(?:\([^()]*\))?)\)$")
 
@@ -133,7 +134,7 @@ class Recording:
 
     def profile(self):
         return Profile(read_script(self.perf.run(
-            "script", "-i", self.data, "--no-inline", "-F", "comm,pid,tid,time,ip,sym,dso")))
+            "script", "-i", self.data, "--no-inline", "-F", "comm,pid,tid,time,period,ip,sym,dso")))
 
 
 def read_script(text):
@@ -147,4 +148,5 @@ def read_script(text):
         frames = [FRAME_LINE.match(line) for line in lines[1:] if line.strip()]
         assert all(frames), f"perf script printed something unknown:\n{block}"
         yield Sample(head["command"], int(head["pid"]), int(head["tid"]), float(head["time"]),
-                     tuple(Frame(frame["symbol"], frame["module"]) for frame in reversed(frames)))
+                     tuple(Frame(frame["symbol"], frame["module"]) for frame in reversed(frames)),
+                     int(head["weight"] or 1))

@@ -47,6 +47,7 @@ class Sample(NamedTuple):
     tid: int
     time: float  # seconds
     stack: Tuple[Frame, ...]  # root first
+    weight: int = 1  # what it stands for, in units of the event
 
     def shows(self, script):
         return any(frame.file == str(script) for frame in self.stack)
@@ -101,3 +102,7 @@ class Profile:
         assert len(self.samples) >= FEWEST_SAMPLES, \
             f"{self.what} are {len(self.samples)}: too few to tell"
         return sum(map(matches, self.samples)) / len(self.samples)
+
+    def weight_of(self, matches):
+        """In units of the event: nanoseconds for time."""
+        return sum(sample.weight for sample in self.samples if matches(sample))

@@ -7,6 +7,10 @@ MIXED_WORK = CHECKOUT / "tests" / "targets" / "mixed_work.py"
 JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 
+KNOWN_COSTS = CHECKOUT / "tests" / "targets" / "known_costs.py"
+SOAK = CHECKOUT / "tests" / "targets" / "soak.py"
+DENY_SYSCALLS = CHECKOUT / "tests" / "targets" / "deny_syscalls.py"
+
 
 def jit_spin():
     return built(BUILD, "tests/jit_spin")

@@ -5,23 +5,17 @@ import os
 import pty
 import re
 import signal
-import subprocess
 import sys
 import termios
 import time
 
 import pytest
 
-from ..builds import BUILD, SANITIZER_STATUS, built, sanitized_environment
-from . import perf as perf_module
-from .cli import program
-from .command import words
 from .interpreters import every_python
-from .perf import Perf, Recording
 from .profiles import calls, chain
+from .recorder import TIME_LIMIT_S, Recorder
 from .targets import FOO_BAR_BAZ
 
-TIME_LIMIT_S = 60
 CHAIN = ["<module>", "baz", "bar", "foo"]
 
 # Prints the folder of the rings first; then works for a CPU time.
@@ -33,43 +27,6 @@ def spin(seconds):
     while time.process_time() < end:
         sum(range(1000))
 """
-
-
-class Recorder:
-    """`pitviper record` in a folder that is its home, too: what it leaves behind is there."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.data = folder / "perf.data"
-
-    def start(self, *arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options):
-        environment = {**sanitized_environment(), "HOME": str(self.folder),
-                       "PITVIPER_LIBRARY": str(built(BUILD, "pitviper.so"))}
-        return subprocess.Popen(words(program(), "record", *arguments), cwd=self.folder,
-                                stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
-                                env=environment, start_new_session=True, text=True, **options)
-
-    def end(self, process):
-        """(status, out, err) of a recorder that was started."""
-        try:
-            out, err = process.communicate(timeout=TIME_LIMIT_S)
-        finally:
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        assert process.returncode != SANITIZER_STATUS and "Sanitizer" not in err, err
-        return process.returncode, out, err
-
-    def run(self, *arguments):
-        return self.end(self.start(*arguments))
-
-    def profile(self):
-        if not perf_module.find():
-            pytest.skip(perf_module.obstacle())
-        return Recording(Perf(self.folder), self.data).profile()
-
-    def report(self, *options):
-        return Recording(Perf(self.folder), self.data).report(*options)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Runs a command under a seccomp filter that answers some system calls with "not permitted":
 
-    deny_syscalls.py executable_memory,memfd,fallocate CMD...
+    deny_syscalls.py executable_memory,memfd,fallocate,perf_events CMD...
 
 executable_memory is mprotect and mmap with PROT_EXEC for memory without a file, which is how W^X
 policies work. As a module, deny(names) does it to the process itself. x86-64."""
@@ -11,7 +11,8 @@ import struct
 import sys
 
 PROT_EXEC, MAP_ANONYMOUS = 4, 0x20
-SYS = {"mmap": 9, "mprotect": 10, "memfd_create": 319, "fallocate": 285}
+SYS = {"mmap": 9, "mprotect": 10, "memfd_create": 319, "fallocate": 285,
+       "perf_event_open": 298}
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER = 38, 22, 2
 LOAD, JUMP_IF_EQUAL, JUMP_IF_SET, RETURN = 0x20, 0x15, 0x45, 0x06
 NUMBER, THIRD_ARGUMENT, FOURTH_ARGUMENT = 0, 16 + 2 * 8, 16 + 3 * 8
@@ -38,7 +39,7 @@ def denied(name):
 
 
 GROUPS = {"executable_memory": ["mprotect", "mmap"], "memfd": ["memfd_create"],
-          "fallocate": ["fallocate"]}
+          "fallocate": ["fallocate"], "perf_events": ["perf_event_open"]}
 
 
 def deny(names):

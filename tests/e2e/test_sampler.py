@@ -1,0 +1,126 @@
+"""What the sampler of `pitviper record` says is true: without any rights, for programs whose costs
+are known, and for CPython's own tests, which must not notice it."""
+import json
+import re
+
+import pytest
+
+from ..builds import BUILD, built
+from . import perf as perf_module
+from .cli import pitviper
+from .interpreters import every_python, found
+from .private_tmp import obstacle
+from .profiles import chain
+from .recorder import Recorder
+from .targets import FOO_BAR_BAZ, KNOWN_COSTS
+from .test_cpython_regrtest import modules_of, outcomes
+from .unprivileged import take_back, unprivileged
+
+CHAIN = ["<module>", "baz", "bar", "foo"]
+TOLERANCE = 0.1
+LINE_ROW = re.compile(r"\s*([\d.]+)%\s+[\d.]+%\s+(\S.*?)\s*$", re.M)
+
+oldest_and_newest = pytest.mark.parametrize(
+    "python", [pytest.param(python, id=python.label) for python in {found()[0], found()[-1]}])
+
+
+def line_of(script, text):
+    """FILE:NUMBER of the one line of a script that ends like this."""
+    [number] = [number for number, line in enumerate(script.read_text().splitlines(), 1)
+                if line.endswith(text)]
+    return f"{script.name}:{number}"
+
+
+def share_by_line(recorder):
+    """{FILE:NUMBER: percent of the time with what was called from there}."""
+    table = pitviper("report", "--stdio", "--sort", "srcline", "-g", "none", "-i",
+                     str(recorder.data)).out
+    return {place: float(percent) for percent, place in LINE_ROW.findall(table)}
+
+
+def recorded(recorder, *command):
+    """What the program printed."""
+    status, out, err = recorder.run(*command)
+    assert status == 0, err
+    return out, err
+
+
+@every_python()
+def test_a_user_without_rights_gets_the_chain_and_the_line(recordings, python):
+    recorder = Recorder(recordings, before=unprivileged(recordings, python))
+    _, err = recorded(recorder, "-F", 999, python, FOO_BAR_BAZ, 2)
+    assert "interrupted by CPU-time timers" in err
+    take_back(recorder.data)
+    profile = recorder.profile().while_running(FOO_BAR_BAZ)
+    own = profile.weight_of(lambda sample: True)
+    assert profile.share_of(chain(*CHAIN)) >= 0.99
+    assert profile.weight_of(chain(*CHAIN)) >= 0.99 * own
+    # There are fewer samples than asked for, of a larger weight each: the sum is the CPU time.
+    assert own / 1e9 == pytest.approx(2, rel=TOLERANCE)
+    shares = share_by_line(recorder)
+    counting = shares[line_of(FOO_BAR_BAZ, "result += 1")]
+    loop = shares[line_of(FOO_BAR_BAZ, "for _ in range(n):")]
+    assert counting > 20 and counting + loop > 90
+
+
+def parts(recorder):
+    """The samples below each function that main or a part of the program called: {name: weight}."""
+    weights = {}
+    for sample in recorder.profile().samples:
+        for name in {frame.function for frame in sample.stack if frame.file == str(KNOWN_COSTS)}:
+            weights[name] = weights.get(name, 0) + sample.weight
+    return weights
+
+
+def assert_true(seen, truth):
+    """Each part has its share of all parts."""
+    all_seen, all_true = sum(seen[name] for name in truth), sum(truth.values())
+    shares = {name: (seen[name] / all_seen, truth[name] / all_true) for name in truth}
+    assert all(share == pytest.approx(true, rel=TOLERANCE) for share, true in shares.values()), shares
+
+
+def need_perf_events(err):
+    """Timers of the kernel are too coarse for shares of a few seconds."""
+    if "interrupted by perf events" not in err:
+        pytest.skip("there are no perf events here: " + (perf_module.obstacle() or err))
+
+
+@oldest_and_newest
+def test_lines_have_their_share(recordings, python):
+    recorder = Recorder(recordings)
+    out, err = recorded(recorder, "-F", 999, python, KNOWN_COSTS, "lines", 4)
+    need_perf_events(err)
+    shares = share_by_line(recorder)
+    truth = json.loads(out)
+    assert_true({name: shares[line_of(KNOWN_COSTS, "# " + name)] for name in truth}, truth)
+
+
+@pytest.mark.parametrize("program", ["functions", "languages"])
+@oldest_and_newest
+def test_functions_have_their_share(recordings, python, program):
+    recorder = Recorder(recordings)
+    out, err = recorded(recorder, "-F", 999, python, KNOWN_COSTS, program, 4)
+    need_perf_events(err)
+    assert_true(parts(recorder), json.loads(out))
+
+
+@oldest_and_newest
+def test_wall_clock_time_shows_sleep(recordings, python):
+    recorder = Recorder(recordings)
+    out, err = recorded(recorder, "-F", 499, "-e", "wall", python, KNOWN_COSTS, "sleep", 4)
+    assert "interrupted by timers" in err
+    truth, seen = json.loads(out), parts(recorder)
+    asleep = seen["asleep"] / (seen["asleep"] + seen["awake"])
+    assert abs(asleep - truth["asleep"] / sum(truth.values())) < TOLERANCE
+
+
+@every_python()
+def test_cpythons_own_tests_have_the_same_results(recordings, python):
+    if obstacle():
+        pytest.skip(obstacle())
+    modules = modules_of(python)
+    recorder = [built(BUILD, "pitviper"), "record", "-F", 9999, "-o", "/tmp/perf.data", "--"]
+    without = outcomes(python, modules, recordings / "without")
+    ours = outcomes(python, modules, recordings / "with", *recorder)
+    assert {name.split(".")[1] for name in without} >= {"test_generators", "test_functools"}
+    assert ours == without

@@ -1,0 +1,171 @@
+"""A program that does everything, for a while, sampled ten thousand times a second: it notices
+nothing, and neither it nor the recorder grows. PITVIPER_SOAK_SECONDS makes the while longer."""
+import json
+import os
+import re
+import sys
+
+import pytest
+
+from .interpreters import every_python, found
+from .profiles import PYTHON_NAME, chain
+from .recorder import Recorder
+from .targets import SOAK
+
+SECONDS = float(os.environ.get("PITVIPER_SOAK_SECONDS", 20))
+# What may grow: the sampler's table of functions, which has an end; names, which CPython keeps for
+# ever from 3.12 on; in the recorder the name of each function that was ever seen.
+GROWTH_KB = 8192
+NAME_KB = 0.125
+RECORDER_KB = 1  # for each function and process
+
+
+def figure(pattern, err):
+    return float(re.search(pattern, err)[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("python", [pytest.param(python, id=python.label)
+                                    for python in {found()[0], found()[-1]}])
+def test_a_program_that_does_everything_notices_nothing(recordings, python):
+    recorder = Recorder(recordings, is_fast=True)
+    process = recorder.start("-F", 9999, "-g", python, SOAK, SECONDS)
+    status, out, err = recorder.end(process, time_limit_s=SECONDS * 2 + 60)
+    assert status == 0, err  # its own checks hold
+    did = json.loads(out)
+    children = did["forks"] + did["programs"]
+    assert did["rounds"] > SECONDS and children > 2 * SECONDS
+    grown = [end - third for third, end in zip(did["third_kb"], did["end_kb"])]
+    assert grown[0] < GROWTH_KB + NAME_KB * did["functions"], did
+    assert grown[1] < GROWTH_KB + RECORDER_KB * (did["functions"] + children), did
+    samples = figure(r"([\d,]+) samples", err)
+    assert samples > 500 * SECONDS, err
+    assert figure(r"([\d,]+) lost", err) < 0.02 * samples, err
+    assert figure(r"complete stacks ([\d.]+) %", err) >= 99, err
+    assert figure(r"unmatched ([\d.]+) %", err) <= 0.2, err
+    # Where a program is started by fork, it counts before its exec and behind it.
+    assert 0 <= figure(r"of ([\d,]+) processes", err) - 1 - children <= did["programs"], err
+    assert "damaged" not in err
+
+
+# Of all functions each is made once, used for a moment and thrown away; the next one may come to
+# stand at its address.
+MADE = """
+CODE = "def made_%04d(n):\\n  total = 0\\n  for i in range(n):\\n    total += i\\n  return total\\n"
+def make(serial):
+    names = {}
+    exec(compile(CODE % serial, "<made_%04d>" % serial, "exec"), names)
+    function = names["made_%04d" % serial]
+    function(20000)
+    names.clear()  # it was in its own globals
+    return id(function.__code__)
+places = {make(serial) for serial in range(1000)}
+print(len(places))
+"""
+
+
+@every_python()
+def test_a_function_is_not_taken_for_one_that_was_at_its_address(recordings, python):
+    recorder = Recorder(recordings)
+    status, out, err = recorder.run("-F", 4999, python, "-c", MADE)
+    assert status == 0, err
+    assert int(out) < 100  # addresses are used again
+    serials = [int(match["function"][5:])
+               for sample in recorder.profile().samples for frame in sample.stack
+               for match in [PYTHON_NAME.match(frame.name)]
+               if match and match["function"].startswith("made_")]
+    assert len(set(serials)) > 500
+    assert serials == sorted(serials)
+
+
+# While a generator passes a throw() on to another, it is a Python frame for which there is no call
+# of the evaluator.
+PASSED_ON = """
+import time
+def innermost():
+    while True:
+        try:
+            yield
+        except LookupError:
+            spin()
+def outer(depth):
+    yield from outer(depth - 1) if depth else innermost()
+def spin():
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+generator = outer(20)
+next(generator)
+for _ in range(50):
+    generator.throw(LookupError())
+"""
+
+
+@every_python()
+def test_exceptions_that_generators_pass_on(recordings, python):
+    recorder = Recorder(recordings)
+    status, _, err = recorder.run("-F", 999, python, "-c", PASSED_ON)
+    assert status == 0, err
+    assert recorder.profile().share_of(chain("innermost", "spin")) > 0.8
+
+
+# The program's own handler for the signal of perf events, which only it may get.
+OWN_HANDLER = """
+import os, signal, time
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        sum(range(1000))
+def before(): spin(0.5)
+def behind(): spin(0.5)
+before()
+got = []
+signal.signal(signal.{signal}, lambda number, frame: got.append(number))
+behind()
+os.kill(os.getpid(), signal.{signal})
+print(len(got), flush=True)
+"""
+
+
+@pytest.mark.parametrize("options, name", [([], "SIGTRAP"), (["-e", "wall"], "SIGSTKFLT")])
+def test_a_program_that_wants_the_signal_gets_it(recordings, options, name):
+    if name == "SIGSTKFLT" and sys.version_info < (3, 11):
+        pytest.skip("this Python has no signal.SIGSTKFLT")
+    recorder = Recorder(recordings)
+    status, out, err = recorder.run("-F", 999, *options, sys.executable, "-c",
+                                    OWN_HANDLER.format(signal=name))
+    if name == "SIGTRAP" and "interrupted by perf events" not in err:
+        pytest.skip("there are no perf events here, whose signal this is")
+    assert (status, out) == (0, "1\n"), err
+    assert "the program uses the sampler's signal itself" in err
+    samples = recorder.profile().samples
+    assert sum(map(chain("before", "spin"), samples)) > 200
+    assert not any(map(chain("behind", "spin"), samples))
+
+
+# Signals that the program waits for, all of them, in a thread of its own.
+WAIT_FOR_ALL = """
+import os, signal, threading, time
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+got = []
+def wait():
+    while signal.SIGTERM not in got:
+        got.append(signal.sigwait(signal.valid_signals()))
+thread = threading.Thread(target=wait)
+thread.start()
+time.sleep(0.5)
+end = time.process_time() + 0.5
+while time.process_time() < end:
+    pass
+os.kill(os.getpid(), signal.SIGUSR1)
+time.sleep(0.1)
+os.kill(os.getpid(), signal.SIGTERM)
+thread.join()
+print(*map(int, got))
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-e", "wall"]], ids=["cpu", "wall"])
+def test_a_program_that_waits_for_all_signals_gets_its_own_only(recordings, options):
+    recorder = Recorder(recordings)
+    status, out, err = recorder.run("-F", 999, *options, sys.executable, "-c", WAIT_FOR_ALL)
+    assert (status, out) == (0, "10 15\n"), err
