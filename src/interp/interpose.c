@@ -6,7 +6,8 @@
  *     execve and its relatives           a signal that is still to come would end the new program
  *     sigaction, signal                  our signal: hidden, or left to a program that wants it
  *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
- *     sigwait and its relatives          a program that waits for all signals means its own */
+ *     sigwait and its relatives          a program that waits for all signals means its own
+ *     close, close_range, closefrom      ours stays when a program closes all that it may have */
 #include "interp/interpose.h"
 
 #include "interp/sampler.h"
@@ -42,6 +43,10 @@ typedef int sigmask_function(int, const sigset_t *, sigset_t *);
 typedef int sigwait_function(const sigset_t *, int *);
 typedef int sigtimedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
 
+typedef int close_function(int);
+typedef int close_range_function(unsigned, unsigned, int);
+typedef void closefrom_function(int);
+
 NEXT(pthread_create, create_function)
 NEXT(execve, execve_function)
 NEXT(execvpe, execve_function)
@@ -50,6 +55,9 @@ NEXT(sigaction, sigaction_function)
 NEXT(signal, signal_function)
 NEXT(pthread_sigmask, sigmask_function)
 NEXT(sigprocmask, sigmask_function)
+NEXT(close, close_function)
+NEXT(close_range, close_range_function)
+NEXT(closefrom, closefrom_function)
 NEXT(sigwait, sigwait_function)
 NEXT(sigtimedwait, sigtimedwait_function)
 
@@ -157,6 +165,46 @@ EXPORT int execle(const char *path, const char *argument, ...)
     va_end(again);
     va_end(list);
     return execve(path, argv, envp);
+}
+
+/* --- descriptors ----------------------------------------------------------------------------- */
+
+/* Closing is done in the children of forks, where looking for a function may wait for ever. */
+__attribute__((constructor)) static void find_functions(void)
+{
+    next_close();
+    next_close_range();
+    next_closefrom();
+}
+
+EXPORT int close(int fd)
+{
+    if (fd < SAMPLER_FIRST_DESCRIPTOR || fd != sampler_descriptor())
+        return next_close()(fd);
+    errno = EBADF; /* as without us */
+    return -1;
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    int ours = sampler_descriptor();
+    if (ours < 0 || (unsigned)ours < first || (unsigned)ours > last)
+        return next_close_range()(first, last, flags);
+    unsigned number = (unsigned)ours;
+    if (number > first && next_close_range()(first, number - 1, flags) < 0)
+        return -1;
+    return number < last ? next_close_range()(number + 1, last, flags) : 0;
+}
+
+EXPORT void closefrom(int first)
+{
+    int ours = sampler_descriptor();
+    if (ours >= 0 && ours >= first) {
+        for (int fd = first > 0 ? first : 0; fd < ours; fd++)
+            next_close()(fd);
+        first = ours + 1;
+    }
+    next_closefrom()(first);
 }
 
 /* --- signals --------------------------------------------------------------------------------- */

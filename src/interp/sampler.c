@@ -350,6 +350,11 @@ bool sampler_uses_signal(int signal)
     return sampler.is_on && signal == sample_trigger_signal(sampler.trigger);
 }
 
+int sampler_descriptor(void)
+{
+    return sampler.is_on ? sample_trigger_descriptor() : -1;
+}
+
 void sampler_give_action(struct sigaction *ret_action)
 {
     if (ret_action)
