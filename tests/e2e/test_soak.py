@@ -203,3 +203,24 @@ def test_a_program_that_closes_everything_is_sampled_on(recordings, python):
     samples = recorder.profile().samples
     for name in ("behind", "in_child"):
         assert sum(map(chain(name, "spin"), samples)) > 100, name
+
+
+# A sample of so many frames takes longer than the time up to the next one.
+DEEP = """
+import sys, time
+sys.setrecursionlimit(100000)
+def deep(depth):
+    if depth:
+        return deep(depth - 1)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+deep(40000)
+print("there")
+"""
+
+
+@every_python(at_least=(3, 11))
+def test_a_very_deep_stack_does_not_stop_the_program(recordings, python):
+    status, out, err = Recorder(recordings).run("-F", 9999, python, "-c", DEEP)
+    assert (status, out) == (0, "there\n"), err
