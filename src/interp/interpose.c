@@ -6,7 +6,8 @@
  *     execve and its relatives           a signal that is still to come would end the new program
  *     sigaction, signal                  our signal: hidden, or left to a program that wants it
  *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
- *     sigwait and its relatives          a program that waits for all signals means its own */
+ *     sigwait and its relatives          a program that waits for all signals means its own
+ *     close, close_range, closefrom      ours stays when a program closes all that it may have */
 #include "interp/interpose.h"
 
 #include "interp/sampler.h"
@@ -32,6 +33,10 @@ typedef int sigmask_function(int, const sigset_t *, sigset_t *);
 typedef int sigwait_function(const sigset_t *, int *);
 typedef int sigtimedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
 
+typedef int close_function(int);
+typedef int close_range_function(unsigned, unsigned, int);
+typedef void closefrom_function(int);
+
 /* The functions that the names stand for without us. */
 static struct {
     create_function *pthread_create;
@@ -44,10 +49,13 @@ static struct {
     sigmask_function *sigprocmask;
     sigwait_function *sigwait;
     sigtimedwait_function *sigtimedwait;
+    close_function *close;
+    close_range_function *close_range;
+    closefrom_function *closefrom;
 } found;
 
-/* Finds them at the first call. Any number of threads may do that at once: all find the same. */
-static void find(void)
+/* Any number of threads may do that at once: all find the same. */
+void interpose_find(void)
 {
     static const struct {
         const char *name;
@@ -62,13 +70,16 @@ static void find(void)
         {"sigprocmask", &found.sigprocmask},
         {"sigwait", &found.sigwait},
         {"sigtimedwait", &found.sigtimedwait},
+        {"close", &found.close},
+        {"close_range", &found.close_range},
+        {"closefrom", &found.closefrom},
         {"execve", &found.execve}, /* the last: with it, all are there */
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !found.execve; i++)
         *(void **)NAMES[i].place = dlsym(RTLD_NEXT, NAMES[i].name);
 }
 
-#define REAL(name) (find(), found.name)
+#define REAL(name) (interpose_find(), found.name)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
@@ -193,6 +204,46 @@ EXPORT int execle(const char *path, const char *argument, ...)
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
     return execve(path, argv, envp);
+}
+
+/* --- descriptors ----------------------------------------------------------------------------- */
+
+/* Closing is done in the children of forks, where looking for a function may wait for ever. */
+__attribute__((constructor)) static void find_functions(void)
+{
+    REAL(close);
+    REAL(close_range);
+    REAL(closefrom);
+}
+
+EXPORT int close(int fd)
+{
+    if (fd < SAMPLER_FIRST_DESCRIPTOR || fd != sampler_descriptor())
+        return REAL(close)(fd);
+    errno = EBADF; /* as without us */
+    return -1;
+}
+
+EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+    int ours = sampler_descriptor();
+    if (ours < 0 || (unsigned)ours < first || (unsigned)ours > last)
+        return REAL(close_range)(first, last, flags);
+    unsigned number = (unsigned)ours;
+    if (number > first && REAL(close_range)(first, number - 1, flags) < 0)
+        return -1;
+    return number < last ? REAL(close_range)(number + 1, last, flags) : 0;
+}
+
+EXPORT void closefrom(int first)
+{
+    int ours = sampler_descriptor();
+    if (ours >= 0 && ours >= first) {
+        for (int fd = first > 0 ? first : 0; fd < ours; fd++)
+            REAL(close)(fd);
+        first = ours + 1;
+    }
+    REAL(closefrom)(first);
 }
 
 /* --- signals --------------------------------------------------------------------------------- */

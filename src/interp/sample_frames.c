@@ -285,7 +285,8 @@ static const char *first_frame(struct walk *walk, struct py_thread *thread, cons
  * throw() on are frames without a call of the evaluator. */
 static const char *outer_cframe(const struct walk *walk, const char *cframe)
 {
-    return is_on_stack(walk, cframe) ? pointer_at(cframe, layout->cframe_previous) : NULL;
+    bool has_outer = cframe && is_on_stack(walk, cframe);
+    return has_outer ? pointer_at(cframe, layout->cframe_previous) : NULL;
 }
 
 static void walk_chain(struct walk *walk, struct py_thread *thread)

@@ -11,19 +11,22 @@
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps. */
 #include "interp/sample_trigger.h"
 
+#include "interp/sampler.h"
+
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NS_PER_SECOND = 1000000000, FIRST_DESCRIPTOR = 200 };
+enum { NS_PER_SECOND = 1000000000 };
 
 #ifndef TRAP_PERF
 #define TRAP_PERF 6
 #endif
 
 static int event_fd = -1;
+static uint64_t event_id; /* the kernel's, of the event that event_fd was opened for */
 
 static int open_event(uint32_t frequency_hz, bool with_kernel)
 {
@@ -41,12 +44,24 @@ static int open_event(uint32_t frequency_hz, bool with_kernel)
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return -1;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, SAMPLER_FIRST_DESCRIPTOR);
     if (high >= 0) {
         close(fd);
         fd = high;
     }
     return fd;
+}
+
+/* Whether the descriptor is still that of the event: dup2 may have put another one in its place. */
+static bool has_event(void)
+{
+    uint64_t id = 0;
+    return event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ID, &id) == 0 && id == event_id;
+}
+
+int sample_trigger_descriptor(void)
+{
+    return has_event() ? event_fd : -1;
 }
 
 int sample_trigger_signal(enum sample_trigger trigger)
@@ -90,7 +105,8 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
         trigger = SAMPLE_TRIGGER_PERF_USER;
         event_fd = open_event(frequency_hz, false);
     }
-    if (event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
+    if (event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ID, &event_id) == 0 &&
+        ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
         return trigger;
     if (start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread))
         return SAMPLE_TRIGGER_CPU_TIMER;
@@ -115,21 +131,22 @@ void sample_trigger_remove(struct sample_thread *thread)
 
 void sample_trigger_pause(void)
 {
-    if (event_fd >= 0)
+    if (has_event())
         ioctl(event_fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void sample_trigger_resume(void)
 {
-    if (event_fd >= 0)
+    if (has_event())
         ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 void sample_trigger_forget(struct sample_thread *thread)
 {
-    if (event_fd >= 0)
-        close(event_fd);
+    int fd = sample_trigger_descriptor();
     event_fd = -1;
+    if (fd >= 0)
+        close(fd);
     thread->has_timer = false; /* timers are not inherited */
 }
 

@@ -27,6 +27,9 @@ void sample_trigger_resume(void);
 /* In the child of a fork: what the parent had is not ours. */
 void sample_trigger_forget(struct sample_thread *thread);
 
+/* The descriptor of the kernel's event, which ends when it is closed; -1: none. */
+int sample_trigger_descriptor(void);
+
 /* Whether the signal comes from the trigger. */
 bool sample_trigger_is_source(const siginfo_t *info);
 

@@ -129,7 +129,14 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
     struct sample_ring *ring = &sampler.ring;
     uint64_t now = time_of(CLOCK_MONOTONIC);
     bool is_waiting, is_whole;
+    if (now < thread->rest_until_ns) {
+        thread->skipped++;
+        return;
+    }
     uint64_t weight = weight_of(thread, info, now, &is_waiting);
+    if (sampler.trigger != SAMPLE_TRIGGER_PERF_USER)
+        weight += thread->skipped * (NS_PER_SECOND / sampler.frequency_hz);
+    thread->skipped = 0;
     if (!thread->is_announced)
         announce_thread(thread, now);
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
@@ -164,6 +171,18 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
     sample_ring_give(ring, record, position);
 }
 
+/* With very deep stacks a sample can take longer than the time up to the next one, and the program
+ * would stand still: it gets as much time as the sample took. */
+static void take_sample_in_time(struct sample_thread *thread, const siginfo_t *info,
+                                const ucontext_t *at)
+{
+    uint64_t begin = time_of(CLOCK_MONOTONIC);
+    take_sample(thread, info, at);
+    uint64_t end = time_of(CLOCK_MONOTONIC);
+    if (end - begin > NS_PER_SECOND / sampler.frequency_hz / 2)
+        thread->rest_until_ns = end + (end - begin);
+}
+
 /* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
@@ -185,7 +204,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     if (!sample_trigger_is_source(info))
         pass_on(signal, info, context);
     else if (thread && sampler.is_on)
-        take_sample(thread, info, context);
+        take_sample_in_time(thread, info, context);
     else if (sampler.is_on)
         atomic_fetch_add_explicit(&sampler.ring.header->lost, 1, memory_order_relaxed);
     errno = saved_errno;
@@ -348,6 +367,11 @@ bool sampler_is_on(void)
 bool sampler_uses_signal(int signal)
 {
     return sampler.is_on && signal == sample_trigger_signal(sampler.trigger);
+}
+
+int sampler_descriptor(void)
+{
+    return sampler.is_on ? sample_trigger_descriptor() : -1;
 }
 
 void sampler_give_action(struct sigaction *ret_action)

@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 
+/* Ours are above those that programs usually have. */
+enum { SAMPLER_FIRST_DESCRIPTOR = 200 };
+
 /* Starts it if the environment asks for it; before main, on the only thread. */
 void sampler_start(void);
 
@@ -22,6 +25,9 @@ void sampler_exec_failed(void);
 
 /* Whether a signal is in use by the sampler of this process. */
 bool sampler_uses_signal(int signal);
+
+/* A descriptor that the program does not know of; -1: there is none. */
+int sampler_descriptor(void);
 
 /* What the program believes to be the action of our signal. */
 void sampler_give_action(struct sigaction *ret_action);

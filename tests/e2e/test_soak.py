@@ -169,3 +169,58 @@ def test_a_program_that_waits_for_all_signals_gets_its_own_only(recordings, opti
     recorder = Recorder(recordings)
     status, out, err = recorder.run("-F", 999, *options, sys.executable, "-c", WAIT_FOR_ALL)
     assert (status, out) == (0, "10 15\n"), err
+
+
+# As daemons do it. Later it has descriptors of its own with the numbers of those that were there.
+CLOSE_ALL = """
+import os, time
+def spin():
+    end = time.process_time() + 0.5
+    while time.process_time() < end:
+        pass
+def behind(): spin()
+def in_child(): spin()
+os.closerange(3, 1024)
+behind()
+own = [os.open("/dev/null", os.O_RDONLY)]
+while own[-1] < 300:
+    own.append(os.open("/dev/null", os.O_RDONLY))
+pid = os.fork()
+for fd in own:
+    os.fstat(fd)
+if pid == 0:
+    in_child()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+@every_python()
+def test_a_program_that_closes_everything_is_sampled_on(recordings, python):
+    recorder = Recorder(recordings)
+    status, _, err = recorder.run("-F", 999, python, "-c", CLOSE_ALL)
+    assert status == 0, err
+    samples = recorder.profile().samples
+    for name in ("behind", "in_child"):
+        assert sum(map(chain(name, "spin"), samples)) > 100, name
+
+
+# A sample of so many frames takes longer than the time up to the next one.
+DEEP = """
+import sys, time
+sys.setrecursionlimit(100000)
+def deep(depth):
+    if depth:
+        return deep(depth - 1)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+deep(40000)
+print("there")
+"""
+
+
+@every_python(at_least=(3, 11))
+def test_a_very_deep_stack_does_not_stop_the_program(recordings, python):
+    status, out, err = Recorder(recordings).run("-F", 9999, python, "-c", DEEP)
+    assert (status, out) == (0, "there\n"), err
