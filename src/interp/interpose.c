@@ -54,8 +54,10 @@ static struct {
     closefrom_function *closefrom;
 } found;
 
-/* Any number of threads may do that at once: all find the same. */
-void interpose_find(void)
+/* When we are loaded, since some of them may be called in signal handlers and after fork, where
+ * looking for a function may wait for ever; or at the first call, if another object's start is
+ * earlier. */
+__attribute__((constructor)) static void find(void)
 {
     static const struct {
         const char *name;
@@ -79,7 +81,7 @@ void interpose_find(void)
         *(void **)NAMES[i].place = dlsym(RTLD_NEXT, NAMES[i].name);
 }
 
-#define REAL(name) (interpose_find(), found.name)
+#define REAL(name) (find(), found.name)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
@@ -207,14 +209,6 @@ EXPORT int execle(const char *path, const char *argument, ...)
 }
 
 /* --- descriptors ----------------------------------------------------------------------------- */
-
-/* Closing is done in the children of forks, where looking for a function may wait for ever. */
-__attribute__((constructor)) static void find_functions(void)
-{
-    REAL(close);
-    REAL(close_range);
-    REAL(closefrom);
-}
 
 EXPORT int close(int fd)
 {

@@ -19,7 +19,6 @@
  * to the hooks, so for as long as that takes, we keep it from freeing this one entry, 24 bytes.
  *
  * When libpython is loaded later (programs that embed Python as a plug-in), it is not seen. */
-#include "interp/interpose.h"
 #include "interp/old_mappings.h"
 #include "interp/pyapi.h"
 #include "interp/sampler.h"
@@ -163,7 +162,6 @@ __attribute__((constructor)) static void on_load(void)
 {
     if (!is_preloaded())
         return;
-    interpose_find();
     old_mappings_cover();
     sampler_start();
     const char *wish = getenv("PITVIPER");
