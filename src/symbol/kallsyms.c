@@ -7,7 +7,6 @@
  * (of either case), and of several symbols at one address takes the last; so does this. */
 #include "symbol/kallsyms.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,41 +14,51 @@
 /* A symbol that is the last one of its part of memory reaches this far at most. */
 enum { LAST_BYTES = 4096 };
 
+/* 0 to 15, or more when it is no digit. */
+static unsigned digit_of(char c)
+{
+    unsigned decimal = (unsigned)(c - '0'), letter = (unsigned)((c | 0x20) - 'a');
+    return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
+}
+
 static bool read_hex(const char **at, const char *end, uint64_t *ret)
 {
     const char *start = *at;
+    unsigned digit;
     *ret = 0;
-    for (; *at < end && isxdigit((unsigned char)**at) && *at - start < 16; (*at)++) {
-        int digit = tolower((unsigned char)**at);
-        *ret = *ret << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-    }
+    for (; *at < end && *at - start < 16 && (digit = digit_of(**at)) < 16; (*at)++)
+        *ret = *ret << 4 | digit;
     return *at > start;
 }
 
 static bool is_wanted(char type)
 {
-    return type && strchr("TWDB", toupper((unsigned char)type)) != NULL;
+    char letter = (char)(type & ~0x20); /* upper case */
+    return letter == 'T' || letter == 'W' || letter == 'D' || letter == 'B';
 }
 
 /* Takes a line apart; false when it is no symbol that counts. */
 static bool read_line(const struct kallsyms *kallsyms, const char *at, const char *end,
                       struct kallsyms_entry *ret_entry)
 {
-    const char *base = (const char *)kallsyms->file.data;
-    *ret_entry = (struct kallsyms_entry){0};
     if (!read_hex(&at, end, &ret_entry->avma) || end - at < 4 || at[0] != ' ' || at[2] != ' ' ||
-        !is_wanted(at[1]))
+        !is_wanted(at[1]) || at[3] == '\t')
         return false;
-    at += 3;
-    const char *tab = memchr(at, '\t', (size_t)(end - at));
-    const char *name_end = tab ? tab : end;
-    ret_entry->name = (uint32_t)(at - base);
-    ret_entry->name_length = (uint32_t)(name_end - at);
-    if (tab && end - tab > 3 && tab[1] == '[' && end[-1] == ']') {
-        ret_entry->module = (uint32_t)(tab + 2 - base);
-        ret_entry->module_length = (uint32_t)(end - tab - 3);
-    }
-    return ret_entry->name_length > 0;
+    ret_entry->name = (uint32_t)(at + 3 - kallsyms->text);
+    return true;
+}
+
+/* The name of an entry, up to the tab before a module or the end of the line; its length. */
+static size_t name_of(const struct kallsyms *kallsyms, const struct kallsyms_entry *entry,
+                      const char **ret_name, bool *ret_in_module)
+{
+    const char *name = kallsyms->text + entry->name, *end = kallsyms->text + kallsyms->length;
+    const char *newline = memchr(name, '\n', (size_t)(end - name));
+    end = newline ? newline : end;
+    const char *tab = memchr(name, '\t', (size_t)(end - name));
+    *ret_name = name;
+    *ret_in_module = tab && end - tab > 3 && tab[1] == '[' && end[-1] == ']';
+    return (size_t)((tab ? tab : end) - name);
 }
 
 /* By address; in the order of the file where these are equal. */
@@ -63,7 +72,7 @@ static int compare_entries(const void *left, const void *right)
 
 static int read_lines(struct kallsyms *kallsyms)
 {
-    const char *at = (const char *)kallsyms->file.data, *end = at + kallsyms->file.length;
+    const char *at = kallsyms->text, *end = at + kallsyms->length;
     bool is_sorted = true;
     uint64_t last_avma = 0, all_bits = 0;
     while (at < end) {
@@ -88,13 +97,26 @@ static int read_lines(struct kallsyms *kallsyms)
     return 0;
 }
 
+/* Files of /proc say that they are empty. */
+static int read_text(struct kallsyms *kallsyms, const char *path)
+{
+    int error = mapping_open(path, &kallsyms->mapping);
+    kallsyms->text = (const char *)kallsyms->mapping.data;
+    kallsyms->length = kallsyms->mapping.length;
+    if (error < 0 || kallsyms->length)
+        return error;
+    error = file_read(path, &kallsyms->file);
+    kallsyms->text = (const char *)kallsyms->file.data;
+    kallsyms->length = kallsyms->file.length;
+    return error;
+}
+
 int kallsyms_read(struct kallsyms *kallsyms, const char *path)
 {
     *kallsyms = (struct kallsyms){0};
-    int error = file_read(path, &kallsyms->file);
-    if (error < 0)
-        return error;
-    error = kallsyms->file.length > UINT32_MAX ? -EFBIG : read_lines(kallsyms);
+    int error = read_text(kallsyms, path);
+    if (error == 0)
+        error = kallsyms->length > UINT32_MAX ? -EFBIG : read_lines(kallsyms);
     if (error < 0)
         kallsyms_done(kallsyms);
     return error;
@@ -104,6 +126,8 @@ void kallsyms_done(struct kallsyms *kallsyms)
 {
     vector_done(&kallsyms->entries);
     file_done(&kallsyms->file);
+    mapping_done(&kallsyms->mapping);
+    *kallsyms = (struct kallsyms){0};
 }
 
 bool kallsyms_find(const struct kallsyms *kallsyms, uint64_t avma, struct symbol *ret_symbol)
@@ -123,10 +147,9 @@ bool kallsyms_find(const struct kallsyms *kallsyms, uint64_t avma, struct symbol
     uint64_t size = LAST_BYTES;
     if (first < kallsyms->entries.count)
         size = entries[first].avma - entry->avma;
-    *ret_symbol = (struct symbol){.name = (const char *)kallsyms->file.data + entry->name,
-                                  .name_length = entry->name_length,
-                                  .start = entry->avma,
-                                  .size = size};
+    bool in_module;
+    *ret_symbol = (struct symbol){.start = entry->avma, .size = size};
+    ret_symbol->name_length = name_of(kallsyms, entry, &ret_symbol->name, &in_module);
     return avma - entry->avma < size;
 }
 
@@ -135,8 +158,12 @@ uint64_t kallsyms_address(const struct kallsyms *kallsyms, const char *name)
     size_t length = strlen(name);
     for (size_t i = 0; i < kallsyms->entries.count; i++) {
         const struct kallsyms_entry *entry = &kallsyms->entries.items[i];
-        if (entry->name_length == length && !entry->module_length &&
-            memcmp(kallsyms->file.data + entry->name, name, length) == 0)
+        const char *found;
+        bool in_module;
+        if (kallsyms->length - entry->name < length ||
+            memcmp(kallsyms->text + entry->name, name, length) != 0)
+            continue;
+        if (name_of(kallsyms, entry, &found, &in_module) == length && !in_module)
             return entry->avma;
     }
     return 0;

@@ -3,6 +3,7 @@
 #define PITVIPER_SYMBOL_KALLSYMS_H
 
 #include "base/file.h"
+#include "base/mapping.h"
 #include "base/vector.h"
 #include "symbol/symbol.h"
 
@@ -10,15 +11,15 @@
 
 struct kallsyms_entry {
     uint64_t avma;
-    uint32_t name;          /* offset in `file` */
-    uint32_t name_length;   /* in bytes */
-    uint32_t module;        /* offset of the module's name in `file`; 0: the kernel itself */
-    uint32_t module_length; /* in bytes, without the brackets */
+    uint32_t name; /* offset in the text; the line goes on from there */
 };
 
 /* A zeroed one is valid and empty. */
 struct kallsyms {
-    struct file file;
+    struct mapping mapping; /* of a copy ... */
+    struct file file;       /* ... or what was read of /proc, which can't be mapped */
+    const char *text;       /* of either */
+    size_t length;
     VECTOR(struct kallsyms_entry) entries; /* ascending; the last of those at one address counts */
     bool is_hidden; /* all addresses are 0: this user may not see them (kernel.kptr_restrict) */
 };
