@@ -4,5 +4,5 @@
 set -eu
 [ -e build-sid/build.ninja ] || meson setup build-sid >/dev/null
 ninja -C build-sid --quiet
-export PITVIPER_BUILD=build-sid PITVIPER_SANITIZED=build-sid
+export PITVIPER_BUILD=build-sid PITVIPER_SANITIZED=build-sid PITVIPER_MATRIX=1
 exec /usr/bin/python3 -m pytest tests/e2e "$@"

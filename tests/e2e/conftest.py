@@ -10,6 +10,23 @@ from ..builds import BUILD, CHECKOUT
 from . import perf as perf_module, samply as samply_module
 
 
+# Long, and with nothing in them that is newer in the sid root than here. `./dev test` runs them on the
+# interpreters of the machine; `./dev matrix` need not do that again, and runs them on its own.
+LONG = ("test_stress", "test_cpython_regrtest", "test_soak", "test_surroundings")
+
+
+def is_repeated(item):
+    python = item.callspec.params.get("python") if hasattr(item, "callspec") else None
+    return (python is not None and item.module.__name__.endswith(LONG)
+            and not str(python.executable).startswith("/usr/"))
+
+
+def pytest_collection_modifyitems(config, items):
+    if "PITVIPER_MATRIX" in os.environ:
+        config.hook.pytest_deselected(items=[item for item in items if is_repeated(item)])
+        items[:] = [item for item in items if not is_repeated(item)]
+
+
 @pytest.fixture
 def recordings():
     """A folder for recordings, which are large: unlike pytest's tmp_path it goes with the test."""
