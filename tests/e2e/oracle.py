@@ -13,8 +13,12 @@ LEAST_EQUAL = 0.999
 MOST_APART = 0.01
 
 
+def exists():
+    return (BUILD / "tests/unwind_oracle").exists()
+
+
 def need():
-    if not (BUILD / "tests/unwind_oracle").exists():
+    if not exists():
         pytest.skip("there is no oracle without libdw: apt install libdw-dev")
 
 

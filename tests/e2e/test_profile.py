@@ -50,8 +50,8 @@ def explained(peer, mine):
     """Differences in which ours says more, or no less."""
     if peer.name == mine.name and "/jitted-" in peer.module and "/jit-" in mine.module:
         return True  # perf inject: a file per function; ours: the dump itself
-    if peer.name == UNKNOWN and mine.name.endswith("@plt"):
-        return True  # perf 6.1 knows only some kinds of procedure linkage tables
+    if peer.name == UNKNOWN and (mine.name.endswith("@plt") or mine.name == ".plt"):
+        return True  # perf knows only some kinds of procedure linkage tables
     return False
 
 
