@@ -106,6 +106,7 @@ static const char *const start[] = {
     "Py_RunMain",
     "_PyRun_AnyFile",
     "_PyRun_AnyFileObject",
+    "_PyRun_File",
     "_PyRun_SimpleFile",
     "_PyRun_SimpleFileObject",
     "_PyRun_SimpleString",

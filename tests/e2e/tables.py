@@ -272,7 +272,10 @@ def compare(ours, theirs, mappings):
     wrong = [*compare_named(mine.named, peer.named, causes),
              *compare_places(mine.places, peer.places)]
     if not wrong and not causes:
-        wrong.append(first_difference(body(ours), body(theirs)))
+        if sorted(body(ours).splitlines()) == sorted(body(theirs).splitlines()):
+            causes.add(EQUAL_BRANCHES)
+        else:
+            wrong.append(first_difference(body(ours), body(theirs)))
     return wrong, causes
 
 
