@@ -106,7 +106,7 @@ class Mappings:
     def place(self, address, module=None):
         """(path, offset) of an address in a process; None where no file is."""
         for start, size, offset, path in self.all:
-            if start <= address < start + size and path.startswith("/") and \
+            if start <= address < start + size and path.startswith(("/", "[vdso]")) and \
                     module in (None, os.path.basename(path)):
                 return path, address - start + offset
         return None
@@ -125,7 +125,7 @@ def plt_sections(path):
 
 
 def is_in_plt(path, offset):
-    return bool(path) and any(first <= offset < first + size for first, size in plt_sections(path))
+    return bool(path) and os.path.exists(path) and any(first <= offset < first + size for first, size in plt_sections(path))
 
 
 # --- comparing ----------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def settle_place(row, mappings, is_perf):
         return "(plt)", {PLT} if row.symbol == "@plt" else set()
     if row.symbol in ("_init", ".plt"):
         return "(plt)", {PLT}
-    if not ADDRESS.fullmatch(row.symbol) or row.module.startswith("["):
+    if not ADDRESS.fullmatch(row.symbol) or (row.module[0] == "[" and row.module != "[vdso]"):
         return None
     path, offset, causes = mappings.path(row.module), int(row.symbol, 16), set()
     place = mappings.place(offset, row.module) if is_perf and not row.samples else None

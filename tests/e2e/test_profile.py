@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from ..builds import sanitized_environment
+from .again import again
 from . import oracle
 from .interpreters import every_python, found
 from .perf import read_script
@@ -50,8 +51,10 @@ def explained(peer, mine):
     """Differences in which ours says more, or no less."""
     if peer.name == mine.name and "/jitted-" in peer.module and "/jit-" in mine.module:
         return True  # perf inject: a file per function; ours: the dump itself
-    if peer.name == UNKNOWN and (mine.name.endswith("@plt") or mine.name == ".plt"):
-        return True  # perf knows only some kinds of procedure linkage tables
+    if peer.name == UNKNOWN and mine.name.endswith("@plt"):
+        return True  # perf 6.1 knows only some kinds of procedure linkage tables
+    if mine.name == UNKNOWN and peer.name in ("_init", ".plt"):
+        return True  # the start of such a table, which nothing names; see PLT in tables.py
     return False
 
 
@@ -115,12 +118,14 @@ def newest(at_least=(3, 9)):
 
 
 @every_python()
+@again
 def test_chains_of_the_kernel_resolve_as_in_perf(perf, python):
     recording = perf.record(python, MIXED_WORK, 0.6)
     assert_same(recording, ours(recording))
 
 
 @every_python(at_least=(3, 12))
+@again
 def test_names_from_a_perf_map(perf, python):
     recording = perf.record(python, "-X", "perf", MIXED_WORK, 0.6)
     assert_same(recording, ours(recording))
@@ -137,6 +142,7 @@ def test_a_function_that_only_a_perf_map_names(perf):
 
 
 @pytest.mark.parametrize("way", ["threads", "children"])
+@again
 def test_threads_and_children(perf, way):
     recording = perf.record(newest((3, 12)), "-X", "perf", MIXED_WORK, 0.8, way)
     profile = ours(recording)
@@ -146,12 +152,14 @@ def test_threads_and_children(perf, way):
 
 
 @every_python()
+@again
 def test_stacks_unwound_from_copies(perf, python):
     recording = perf.record(python, MIXED_WORK, 0.6, call_graph="dwarf,16384", frequency=999)
     assert_same(recording, ours(recording))
 
 
 @every_python(at_least=(3, 13))
+@again
 def test_a_jitdump_needs_no_inject(perf, python):
     recording = perf.record(python, "-X", "perf_jit", MIXED_WORK, 0.8,
                             call_graph=WHOLE_STACKS, frequency=499, clock="mono")
@@ -159,6 +167,7 @@ def test_a_jitdump_needs_no_inject(perf, python):
 
 
 @every_python(at_least=(3, 13))
+@again
 def test_injected_files_are_read_too(perf, python):
     recording = perf.record(python, "-X", "perf_jit", MIXED_WORK, 0.8,
                             call_graph=WHOLE_STACKS, frequency=499, clock="mono").inject()

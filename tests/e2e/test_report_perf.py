@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from .again import again
 from . import interpreters
 from . import oracle, perf as perf_program
 from .cli import pitviper
@@ -96,6 +97,7 @@ def pythons():
 
 @pytest.mark.parametrize("kind", RECORDINGS)
 @pytest.mark.parametrize("python", pythons(), ids=lambda python: python.label)
+@again
 def test_the_table_is_that_of_perf(python, kind, perf):
     recording = RECORDINGS[kind](perf, python)
     for way in WAYS_OF.get(kind, WAYS):
@@ -112,6 +114,7 @@ OTHER_WAYS = [
 
 
 @pytest.mark.parametrize("kind", ["forks", "dwarf-threads"])
+@again
 def test_other_ways_to_show_a_recording_are_those_of_perf(kind, perf):
     if not pythons():
         pytest.skip("there is no CPython on this machine")
@@ -121,6 +124,7 @@ def test_other_ways_to_show_a_recording_are_those_of_perf(kind, perf):
 
 
 @every_python(at_least=(3, 13))
+@again
 def test_an_injected_recording_reads_the_same(python, perf):
     recording = perf.record(python, "-X", "perf_jit", FOO_BAR_BAZ, 1, call_graph="dwarf",
                             clock="mono", frequency=499).inject()
@@ -146,6 +150,7 @@ def lines_of_the_program(text):
 
 
 @pytest.mark.parametrize("way", INLINE_WAYS, ids=" ".join)
+@again
 def test_inlined_functions_and_lines_are_those_of_perf(way, perf):
     if not shutil.which("addr2line"):
         pytest.skip("perf 6.1 has no lines without addr2line: apt install binutils")

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from .again import again
 from . import name_files
 from . import perf as perf_program
 from .interpreters import found
@@ -77,6 +78,7 @@ def kernel_has_names():
         return any(int(line.split()[0], 16) for line in [next(lines), next(lines)])
 
 
+@again
 def test_an_interpreter_and_its_modules(perf):
     pythons = found()
     if not pythons:
