@@ -119,8 +119,8 @@ void sample_kernel_unmap_all(void)
     enter(&before);
     /* Others may be reading their buffers at this moment. They find zeros. */
     for (struct sample_thread *thread = first; thread; thread = thread->kernel_next)
-        mmap(thread->kernel_buffer, BUFFER_BYTES, PROT_READ,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        (void)mmap(thread->kernel_buffer, BUFFER_BYTES, PROT_READ,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     leave(&before);
 }
 
