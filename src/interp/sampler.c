@@ -133,10 +133,11 @@ static struct sample_kernel_result interrupts_of(struct sample_thread *thread)
     return sample_kernel_read(thread, NS_PER_SECOND / sampler.frequency_hz, thread->kernel_words);
 }
 
-static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at)
+static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at,
+                        uint64_t now)
 {
     struct sample_ring *ring = &sampler.ring;
-    uint64_t now = time_of(CLOCK_MONOTONIC), period = NS_PER_SECOND / sampler.frequency_hz;
+    uint64_t period = NS_PER_SECOND / sampler.frequency_hz;
     bool is_waiting, is_whole;
     struct sample_kernel_result kernel = interrupts_of(thread);
     if (kernel.user + kernel.kernel == 0)
@@ -194,7 +195,7 @@ static void take_sample_in_time(struct sample_thread *thread, const siginfo_t *i
                                 const ucontext_t *at)
 {
     uint64_t begin = time_of(CLOCK_MONOTONIC);
-    take_sample(thread, info, at);
+    take_sample(thread, info, at, begin);
     uint64_t end = time_of(CLOCK_MONOTONIC);
     if (end - begin > NS_PER_SECOND / sampler.frequency_hz / 2)
         thread->rest_until_ns = end + (end - begin);

@@ -27,11 +27,11 @@ static const struct {
     [WAIT_PROCESS] = {"process", "process"},
 };
 
-/* Separated by spaces; see bare(). */
+/* Separated by spaces; without what is before and behind a name, see bare(). */
 static const char *const names[WAIT_KINDS] = {
     [WAIT_SLEEP] = " clock_nanosleep nanosleep usleep sleep pause time_sleep pysleep ",
-    [WAIT_LOCK] = " sem_wait sem_timedwait sem_clockwait new_sem_wait new_sem_wait_slow64"
-                  " futex_abstimed_wait_common futex_abstimed_wait_common64 lll_lock_wait"
+    [WAIT_LOCK] = " sem_wait sem_timedwait sem_clockwait new_sem_wait new_sem_wait_slow"
+                  " futex_abstimed_wait_common lll_lock_wait"
                   " pthread_mutex_lock pthread_mutex_timedlock pthread_rwlock_rdlock"
                   " pthread_rwlock_wrlock pthread_cond_wait pthread_cond_timedwait"
                   " pthread_cond_clockwait pthread_barrier_wait pthread_join pthread_clockjoin_np"
@@ -40,9 +40,9 @@ static const char *const names[WAIT_KINDS] = {
     [WAIT_READY] = " select pselect poll ppoll epoll_wait epoll_pwait epoll_pwait2 ",
     [WAIT_NETWORK] = " recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4"
                      " connect ",
-    [WAIT_FILE] = " read write pread pwrite pread64 pwrite64 readv writev preadv pwritev preadv64"
-                  " pwritev64 open open64 openat openat64 fsync fdatasync flock fcntl fcntl64"
-                  " sendfile sendfile64 copy_file_range splice ioctl ",
+    [WAIT_FILE] = " read write pread pwrite readv writev preadv pwritev"
+                  " open openat fsync fdatasync flock fcntl"
+                  " sendfile copy_file_range splice ioctl ",
     [WAIT_PROCESS] = " wait wait3 wait4 waitid waitpid ",
 };
 
@@ -54,7 +54,7 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* One function has many names: __wait4, __GI___wait4, __libc_recv. */
+/* One function has many names: __wait4, __GI___wait4, __libc_recv; pread64@@GLIBC_2.2.5. */
 static const char *bare(const char *name)
 {
     static const char *const prefixes[] = {"_", "GI_", "libc_"};
@@ -70,6 +70,8 @@ static enum wait_kind kind_of_name(const char *name)
 {
     name = bare(name);
     size_t length = strcspn(name, "@");
+    if (length > 2 && strncmp(name + length - 2, "64", 2) == 0)
+        length -= 2;
     for (enum wait_kind kind = 0; length && kind < WAIT_KINDS; kind++)
         if (has_word(names[kind], name, length))
             return kind;
