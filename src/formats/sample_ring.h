@@ -28,7 +28,7 @@
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
-    SAMPLE_RING_VERSION = 1,
+    SAMPLE_RING_VERSION = 2,
     SAMPLE_RING_HEADER_BYTES = 4096,
     SAMPLE_RING_BYTES = 4 << 20, /* of data */
     SAMPLE_RING_RECORD_MOST = 1 << 20,
@@ -39,9 +39,10 @@ enum sample_clock { SAMPLE_CLOCK_CPU, SAMPLE_CLOCK_WALL };
 /* What interrupts the threads. */
 enum sample_trigger {
     SAMPLE_TRIGGER_NONE,
-    SAMPLE_TRIGGER_PERF,      /* a perf event, which counts time in the kernel too */
-    SAMPLE_TRIGGER_PERF_USER, /* a perf event, but time in the kernel is not seen */
-    SAMPLE_TRIGGER_CPU_TIMER, /* as often as the kernel's clock ticks, with weights */
+    SAMPLE_TRIGGER_PERF_KERNEL, /* perf events, with the kernel's part of the stack */
+    SAMPLE_TRIGGER_PERF,        /* a perf event, which counts time in the kernel too */
+    SAMPLE_TRIGGER_PERF_USER,   /* a perf event, but time in the kernel is not seen */
+    SAMPLE_TRIGGER_CPU_TIMER,   /* as often as the kernel's clock ticks, with weights */
     SAMPLE_TRIGGER_WALL_TIMER,
 };
 
@@ -65,6 +66,7 @@ struct sample_ring_header {
     _Atomic uint64_t lost;           /* samples for which there was no room */
     _Atomic uint64_t unreadable;     /* samples whose Python frames could not be followed */
     _Atomic uint32_t has_ended;      /* the process is about to end or to become another program */
+    _Atomic uint32_t bare_threads;   /* that could not have the kernel's part, unlike the first */
 
     _Alignas(64) _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail; /* the reader's */
@@ -98,14 +100,18 @@ enum {
 
 enum { SAMPLE_REGISTERS = 17 };
 
-/* SAMPLE_RECORD_SAMPLE: this, then the Python frames, then the copy of the stack.
- * `extra` is the number of bytes of the stack. */
+/* SAMPLE_RECORD_SAMPLE: this, then the chains of the kernel, the Python frames, and the copy of the
+ * stack. `extra` is the number of bytes of the stack. A thread that was in the kernel for long has
+ * several chains, all on top of the same stack: each is a sample by itself. */
 struct sample_body {
-    uint64_t weight_ns; /* the time that this sample stands for */
+    uint64_t weight_ns; /* the time outside the kernel that this stands for; 0: there was none */
     uint64_t
         registers[SAMPLE_REGISTERS]; /* by DWARF number (x86-64: 7 = rsp); the last is the pc */
     uint64_t frame_count;            /* of Python frames and borders */
-    /* uint64_t frames[frame_count]; innermost first, see below
+    uint64_t kernel_weight_ns;       /* the time that all chains together stand for */
+    uint64_t kernel_words;           /* of chains, each: time, number of addresses, addresses */
+    /* uint64_t kernel[kernel_words]; innermost address first
+     * uint64_t frames[frame_count]; innermost first, see below
      * uint8_t stack[extra]; from the stack pointer on, padded to 8 bytes */
 };
 

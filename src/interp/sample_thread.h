@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { SAMPLE_THREAD_FRAMES = 16384 };
+enum { SAMPLE_THREAD_FRAMES = 16384, SAMPLE_KERNEL_WORDS = 512 };
 
 struct sample_thread {
     uint32_t tid;
@@ -22,6 +22,14 @@ struct sample_thread {
     uintptr_t stack_low, stack_high; /* of the C stack; equal when it is not known */
     uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
     uint8_t *signal_stack;
+
+    /* The kernel's part: see sample_kernel.c. */
+    void *kernel_buffer;    /* of the thread's own perf event; NULL: there is none */
+    uint64_t kernel_head;   /* read up to here */
+    uint64_t kernel_cpu_ns; /* CPU time that the last record read had */
+    uint64_t handled_ns;    /* when the handler ended last */
+    uint64_t *kernel_words; /* room for SAMPLE_KERNEL_WORDS */
+    struct sample_thread *kernel_next;
 };
 
 /* The calling thread's; NULL when it has none. Fit for signal handlers. */

@@ -1,16 +1,20 @@
 /* In order of preference, for CPU time:
  *
- *     perf event with the kernel's time    SIGTRAP    precise, any frequency; needs the permission
+ *     perf event with the kernel's stack   SIGTRAP    precise, any frequency; needs the permission
+ *     perf event with the kernel's time    SIGTRAP    the same, where memory can't be locked
  *     perf event without it                SIGTRAP    time in the kernel is seen a moment later
  *     CPU-time timer                       SIGSTKFLT  at every tick of the kernel that it falls in
  *
- * The event (`sigtrap`, Linux 5.13) interrupts the thread that ran, wherever it is, is inherited by
- * the threads that come later, and ends at exec. A timer belongs to one thread. Both signals keep
- * one pending at most; real-time signals would queue up. SIGSTKFLT is sent by nothing on Linux.
+ * An event (`sigtrap`, Linux 5.13) interrupts the thread that ran, wherever it is, and ends at
+ * exec. With the kernel's stack each thread has its own, for such events can't be inherited, and
+ * one that gets none makes do with a timer; else one event is inherited by the threads that come
+ * later. A timer belongs to one thread. Both signals keep one pending at most; real-time signals
+ * would queue up. SIGSTKFLT is sent by nothing on Linux.
  *
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps. */
 #include "interp/sample_trigger.h"
 
+#include "interp/sample_kernel.h"
 #include "interp/sampler.h"
 
 #include <fcntl.h>
@@ -25,25 +29,29 @@ enum { NS_PER_SECOND = 1000000000 };
 #define TRAP_PERF 6
 #endif
 
+/* The event that all threads share. */
 static int event_fd = -1;
 static uint64_t event_id; /* the kernel's, of the event that event_fd was opened for */
 
-static int open_event(uint32_t frequency_hz, bool with_kernel)
+static int open_event(uint32_t frequency_hz, enum sample_trigger trigger)
 {
+    bool is_shared = trigger != SAMPLE_TRIGGER_PERF_KERNEL;
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
                                    .config = PERF_COUNT_SW_CPU_CLOCK,
                                    .size = PERF_ATTR_SIZE_VER7,
                                    .sample_period = NS_PER_SECOND / frequency_hz,
                                    .disabled = 1,
-                                   .inherit = 1,
-                                   .inherit_thread = 1,
+                                   .inherit = is_shared,
+                                   .inherit_thread = is_shared,
                                    .remove_on_exec = 1,
                                    .sigtrap = 1,
-                                   .exclude_kernel = !with_kernel,
+                                   .exclude_kernel = trigger == SAMPLE_TRIGGER_PERF_USER,
                                    .exclude_hv = 1};
+    if (!is_shared)
+        sample_kernel_attr(&attr);
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return -1;
+    if (fd < 0 || !is_shared)
+        return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, SAMPLER_FIRST_DESCRIPTOR);
     if (high >= 0) {
         close(fd);
@@ -67,6 +75,7 @@ int sample_trigger_descriptor(void)
 int sample_trigger_signal(enum sample_trigger trigger)
 {
     switch (trigger) {
+    case SAMPLE_TRIGGER_PERF_KERNEL:
     case SAMPLE_TRIGGER_PERF:
     case SAMPLE_TRIGGER_PERF_USER:
         return SIGTRAP;
@@ -93,21 +102,40 @@ static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_th
     return timer_settime(thread->timer, 0, &times, NULL) == 0;
 }
 
+/* An event of the calling thread alone, with the kernel's stack. */
+static bool start_own_event(uint32_t frequency_hz, struct sample_thread *thread)
+{
+    int fd = open_event(frequency_hz, SAMPLE_TRIGGER_PERF_KERNEL);
+    if (fd < 0)
+        return false;
+    bool is_mapped = sample_kernel_map(thread, fd);
+    bool is_on = is_mapped && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
+    if (is_mapped && !is_on)
+        sample_kernel_unmap(thread);
+    close(fd);
+    return is_on;
+}
+
+/* An event for this thread and those that it makes. */
+static bool start_shared_event(uint32_t frequency_hz, enum sample_trigger trigger)
+{
+    event_fd = open_event(frequency_hz, trigger);
+    return event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ID, &event_id) == 0 &&
+           ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
+}
+
 enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
                                          struct sample_thread *thread)
 {
     if (clock == SAMPLE_CLOCK_WALL)
         return start_timer(CLOCK_MONOTONIC, frequency_hz, thread) ? SAMPLE_TRIGGER_WALL_TIMER
                                                                   : SAMPLE_TRIGGER_NONE;
-    enum sample_trigger trigger = SAMPLE_TRIGGER_PERF;
-    event_fd = open_event(frequency_hz, true);
-    if (event_fd < 0) {
-        trigger = SAMPLE_TRIGGER_PERF_USER;
-        event_fd = open_event(frequency_hz, false);
-    }
-    if (event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ID, &event_id) == 0 &&
-        ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
-        return trigger;
+    if (start_own_event(frequency_hz, thread))
+        return SAMPLE_TRIGGER_PERF_KERNEL;
+    if (start_shared_event(frequency_hz, SAMPLE_TRIGGER_PERF))
+        return SAMPLE_TRIGGER_PERF;
+    if (start_shared_event(frequency_hz, SAMPLE_TRIGGER_PERF_USER))
+        return SAMPLE_TRIGGER_PERF_USER;
     if (start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread))
         return SAMPLE_TRIGGER_CPU_TIMER;
     return SAMPLE_TRIGGER_NONE;
@@ -116,7 +144,9 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread)
 {
-    if (trigger == SAMPLE_TRIGGER_CPU_TIMER)
+    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL && start_own_event(frequency_hz, thread))
+        return;
+    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL || trigger == SAMPLE_TRIGGER_CPU_TIMER)
         start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread);
     else if (trigger == SAMPLE_TRIGGER_WALL_TIMER)
         start_timer(CLOCK_MONOTONIC, frequency_hz, thread);
@@ -127,6 +157,13 @@ void sample_trigger_remove(struct sample_thread *thread)
     if (thread->has_timer)
         timer_delete(thread->timer);
     thread->has_timer = false;
+    sample_kernel_unmap(thread);
+}
+
+void sample_trigger_end(void)
+{
+    sample_trigger_pause();
+    sample_kernel_unmap_all();
 }
 
 void sample_trigger_pause(void)
@@ -147,7 +184,9 @@ void sample_trigger_forget(struct sample_thread *thread)
     event_fd = -1;
     if (fd >= 0)
         close(fd);
-    thread->has_timer = false; /* timers are not inherited */
+    sample_kernel_forget(thread);
+    if (thread)
+        thread->has_timer = false; /* timers are not inherited */
 }
 
 bool sample_trigger_is_source(const siginfo_t *info)

@@ -7,27 +7,29 @@
 
 #include <signal.h>
 
-/* Chooses the best one and starts it for the calling thread, the only one of the process; threads
- * that it makes are included if the kernel's event is used. */
+/* Chooses the best one and starts it for the calling thread, the only one of the process. */
 enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
                                          struct sample_thread *thread);
 
 /* The signal of a kind of trigger; 0: none. */
 int sample_trigger_signal(enum sample_trigger trigger);
 
-/* Starts it for one more thread, the calling one. */
+/* Starts it for one more thread, the calling one, if it does not share that of the first. */
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread);
 void sample_trigger_remove(struct sample_thread *thread);
 
-/* For all threads that share the kernel's event. */
+/* For good, and for all threads that have a perf event. */
+void sample_trigger_end(void);
+
+/* For a while, and for all threads that share one. */
 void sample_trigger_pause(void);
 void sample_trigger_resume(void);
 
-/* In the child of a fork: what the parent had is not ours. */
+/* In the child of a fork: what the parent had is not ours. `thread` may be NULL. */
 void sample_trigger_forget(struct sample_thread *thread);
 
-/* The descriptor of the kernel's event, which ends when it is closed; -1: none. */
+/* The descriptor of the event that threads share, which ends when it is closed; -1: none. */
 int sample_trigger_descriptor(void);
 
 /* Whether the signal comes from the trigger. */

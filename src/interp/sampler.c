@@ -15,6 +15,7 @@
 #include "interp/interpose.h"
 #include "interp/pyapi.h"
 #include "interp/sample_frames.h"
+#include "interp/sample_kernel.h"
 #include "interp/sample_thread.h"
 #include "interp/sample_trigger.h"
 
@@ -111,7 +112,7 @@ static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, u
     *ret_waiting = false;
     uint64_t times =
         info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
-    if (sampler.trigger == SAMPLE_TRIGGER_PERF || sampler.trigger == SAMPLE_TRIGGER_CPU_TIMER)
+    if (sampler.trigger != SAMPLE_TRIGGER_PERF_USER && sampler.trigger != SAMPLE_TRIGGER_WALL_TIMER)
         return period * times;
     uint64_t cpu = time_of(CLOCK_THREAD_CPUTIME_ID);
     uint64_t cpu_used = cpu - thread->cpu_ns, passed = now - thread->time_ns;
@@ -124,38 +125,54 @@ static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, u
     return period * times;
 }
 
-static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at)
+/* How often the thread was interrupted since the last signal, and what it did in the kernel. */
+static struct sample_kernel_result interrupts_of(struct sample_thread *thread)
+{
+    if (!thread->kernel_buffer)
+        return (struct sample_kernel_result){.user = 1};
+    return sample_kernel_read(thread, NS_PER_SECOND / sampler.frequency_hz, thread->kernel_words);
+}
+
+static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at,
+                        uint64_t now)
 {
     struct sample_ring *ring = &sampler.ring;
-    uint64_t now = time_of(CLOCK_MONOTONIC);
+    uint64_t period = NS_PER_SECOND / sampler.frequency_hz;
     bool is_waiting, is_whole;
+    struct sample_kernel_result kernel = interrupts_of(thread);
+    if (kernel.user + kernel.kernel == 0)
+        return; /* the sample before has it already */
     if (now < thread->rest_until_ns) {
-        thread->skipped++;
+        thread->skipped += kernel.user + kernel.kernel;
         return;
     }
-    uint64_t weight = weight_of(thread, info, now, &is_waiting);
+    struct sample_body body = {.kernel_weight_ns = kernel.kernel * period,
+                               .kernel_words = kernel.words};
+    body.weight_ns = kernel.user * weight_of(thread, info, now, &is_waiting);
     if (sampler.trigger != SAMPLE_TRIGGER_PERF_USER)
-        weight += thread->skipped * (NS_PER_SECOND / sampler.frequency_hz);
+        *(kernel.user ? &body.weight_ns : &body.kernel_weight_ns) += thread->skipped * period;
     thread->skipped = 0;
     if (!thread->is_announced)
-        announce_thread(thread, now);
+        announce_thread(thread, kernel.words ? kernel.oldest_ns : now);
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
     struct sample_frames_result frames = sample_frames_read(
         ring, thread->stack_low, thread->stack_high, thread->frames, SAMPLE_THREAD_FRAMES);
     size_t stack = stack_bytes(thread, pointer, &is_whole);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
-    struct sample_body body = {.weight_ns = weight, .frame_count = frames.count};
+    size_t kernel_bytes = kernel.words * sizeof *thread->kernel_words;
+    size_t bytes = sizeof body + kernel_bytes + frame_bytes + stack;
     uint64_t position;
-    struct sample_record *record =
-        frames.is_lost ? NULL
-                       : sample_ring_take(ring, sizeof *record + sizeof body + frame_bytes + stack,
-                                          SAMPLE_RECORD_SAMPLE, &position);
+    struct sample_record *record = NULL;
+    if (!frames.is_lost)
+        record = sample_ring_take(ring, sizeof *record + bytes, SAMPLE_RECORD_SAMPLE, &position);
     if (!record) {
-        atomic_fetch_add_explicit(&ring->header->lost, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&ring->header->lost, kernel.user + kernel.kernel,
+                                  memory_order_relaxed);
         return;
     }
     if (frames.is_cut)
         atomic_fetch_add_explicit(&ring->header->unreadable, 1, memory_order_relaxed);
+    body.frame_count = frames.count;
     for (int i = 0; i < SAMPLE_REGISTERS; i++)
         body.registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
     record->time_ns = now;
@@ -166,8 +183,9 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
                    (frames.is_cut ? SAMPLE_CUT : 0));
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, &body, sizeof body);
-    memcpy(out + sizeof body, thread->frames, frame_bytes);
-    memcpy(out + sizeof body + frame_bytes, (const void *)pointer, stack);
+    memcpy(out += sizeof body, thread->kernel_words, kernel_bytes);
+    memcpy(out += kernel_bytes, thread->frames, frame_bytes);
+    memcpy(out + frame_bytes, (const void *)pointer, stack);
     sample_ring_give(ring, record, position);
 }
 
@@ -177,10 +195,11 @@ static void take_sample_in_time(struct sample_thread *thread, const siginfo_t *i
                                 const ucontext_t *at)
 {
     uint64_t begin = time_of(CLOCK_MONOTONIC);
-    take_sample(thread, info, at);
+    take_sample(thread, info, at, begin);
     uint64_t end = time_of(CLOCK_MONOTONIC);
     if (end - begin > NS_PER_SECOND / sampler.frequency_hz / 2)
         thread->rest_until_ns = end + (end - begin);
+    thread->handled_ns = end;
 }
 
 /* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
@@ -320,8 +339,8 @@ static void in_child(void)
     sampler.is_on = false;
     sample_ring_close(&sampler.ring);
     sample_frames_forget();
+    sample_trigger_forget(thread);
     if (thread) {
-        sample_trigger_forget(thread);
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
         thread->cpu_ns = thread->time_ns = 0;
@@ -357,6 +376,8 @@ void sampler_thread_begins(void)
         return;
     pthread_setspecific(sampler.key, thread);
     sample_trigger_add(sampler.trigger, sampler.frequency_hz, thread);
+    if (sampler.trigger == SAMPLE_TRIGGER_PERF_KERNEL && !thread->kernel_buffer)
+        atomic_fetch_add_explicit(&sampler.ring.header->bare_threads, 1, memory_order_relaxed);
 }
 
 bool sampler_is_on(void)
@@ -385,7 +406,7 @@ void sampler_step_aside(void)
     if (!sampler.is_on || getpid() != sampler.pid)
         return;
     struct sample_thread *thread = sample_thread_mine();
-    sample_trigger_pause();
+    sample_trigger_end();
     if (thread)
         sample_trigger_remove(thread);
     say_problem("the program uses the sampler's signal itself");

@@ -43,7 +43,7 @@ int process_room_init(struct process_room *room)
     room->pcs = malloc(entries * sizeof *room->pcs);
     room->cfas = malloc(entries * sizeof *room->cfas);
     room->frames = malloc(room->frame_capacity * sizeof *room->frames);
-    room->chain = malloc((entries + 1) * sizeof *room->chain);
+    room->chain = malloc((RECORDING_FRONT + entries) * sizeof *room->chain);
     if (room->pcs && room->cfas && room->frames && room->chain)
         return 0;
     process_room_done(room);
@@ -291,6 +291,46 @@ static void count_sample(struct process_counts *counts, enum unwind_end end, boo
     counts->unmatched += verdict == MERGE_UNMATCHED;
 }
 
+/* What a sample in the ring is of, besides the kernel. */
+struct user_part {
+    uint64_t *chain; /* with room for RECORDING_FRONT entries before it */
+    size_t count;
+    enum unwind_end end;
+    enum merge_verdict verdict;
+    bool has_python;
+};
+
+static void put_sample(struct process *process, struct recording_task task,
+                       const struct user_part *user, struct recording_sample *sample)
+{
+    struct process_context *context = process->context;
+    count_sample(&context->counts, user->end, user->has_python, user->verdict);
+    sample->user = user->chain;
+    sample->user_count = user->count;
+    recording_sample(context->recording, task, sample);
+}
+
+/* Each chain of the kernel is a sample by itself, on top of the same callers. */
+static void put_chains(struct process *process, const struct ring_record *record,
+                       const struct user_part *user)
+{
+    struct ring_record_chain chain;
+    uint64_t count = 0, left_ns = record->sample.kernel_weight_ns;
+    for (size_t position = 0; ring_record_next_chain(&record->sample, &position, &chain);)
+        count++;
+    /* The process might change the number meanwhile. */
+    for (size_t position = 0;
+         count > 0 && ring_record_next_chain(&record->sample, &position, &chain); count--) {
+        struct recording_task task = task_of(process, record->tid, chain.time_ns);
+        if (task.time_ns > record->time_ns || task.time_ns < process->ring.header->start_ns)
+            task.time_ns = record->time_ns;
+        struct recording_sample sample = {
+            .weight_ns = left_ns / count, .kernel = chain.addresses, .kernel_count = chain.count};
+        left_ns -= sample.weight_ns;
+        put_sample(process, task, user, &sample);
+    }
+}
+
 static void take_sample(struct process *process, const struct ring_record *record)
 {
     struct process_context *context = process->context;
@@ -309,18 +349,21 @@ static void take_sample(struct process *process, const struct ring_record *recor
                                   .frame_count = resolve_frames(process, &record->sample),
                                   .evaluators = process->evaluators.ranges,
                                   .evaluator_count = process->evaluators.count};
-    struct merge_result merged = {.entries = room->chain + 1,
+    struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
                                   .on_evaluator = on_evaluator,
                                   .context = process};
-    enum merge_verdict verdict = merge(&stacks, &merged);
-    if (merged.is_cut)
-        end = UNWIND_TRUNCATED;
-    count_sample(&context->counts, end, stacks.frame_count > 0, verdict);
+    struct user_part user = {.chain = merged.entries,
+                             .verdict = merge(&stacks, &merged),
+                             .has_python = stacks.frame_count > 0};
+    user.count = merged.count;
+    user.end = merged.is_cut ? UNWIND_TRUNCATED : end;
     context->counts.cut += (record->flags & SAMPLE_CUT) != 0;
-    recording_sample(context->recording, task_of(process, record->tid, record->time_ns),
-                     record->sample.weight_ns, record->flags & SAMPLE_WAITING, room->chain,
-                     merged.count + 1);
+    struct recording_sample sample = {.weight_ns = record->sample.weight_ns,
+                                      .is_waiting = record->flags & SAMPLE_WAITING};
+    if (sample.weight_ns)
+        put_sample(process, task_of(process, record->tid, record->time_ns), &user, &sample);
+    put_chains(process, record, &user);
 }
 
 static void take_thread(struct process *process, const struct ring_record *record)

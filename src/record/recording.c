@@ -19,11 +19,47 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#define KERNEL_NAME "[kernel.kallsyms]"
+
 /* Only deep stacks are longer. */
 enum { PACKED_FROM_BYTES = 350 };
 
 static const uint64_t ROUND_NS = 1000000000;
 static const uint64_t FIRST_SAVE_NS = 1000000000, LAST_SAVE_NS = 60000000000;
+
+/* --- the basis ------------------------------------------------------------------------------ */
+
+static void put(struct recording *recording, struct perfdata_record *record)
+{
+    if (record->time_ns < recording->floor_ns)
+        record->time_ns = recording->floor_ns;
+    if (record->time_ns > recording->newest_ns)
+        recording->newest_ns = record->time_ns;
+    int error = perfdata_writer_record(recording->writer, record);
+    if (error < 0 && error != -EMSGSIZE && !recording->error)
+        recording->error = error;
+}
+
+static struct perfdata_record record_of(uint32_t type, struct recording_task task)
+{
+    return (struct perfdata_record){
+        .type = type, .time_ns = task.time_ns, .pid = task.pid, .tid = task.tid};
+}
+
+static void put_kernel_mmap(struct recording *recording, uint64_t start_avma, uint64_t end_avma,
+                            uint64_t fileoff, const char *path)
+{
+    struct perfdata_record record =
+        record_of(PERF_RECORD_MMAP, (struct recording_task){.pid = -1, .time_ns = 0});
+    record.misc = PERF_RECORD_MISC_KERNEL;
+    record.mmap = (struct perfdata_mmap){.pid = -1,
+                                         .start_avma = start_avma,
+                                         .length = end_avma - start_avma,
+                                         .fileoff = fileoff,
+                                         .path = path,
+                                         .path_length = strlen(path)};
+    put(recording, &record);
+}
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -44,8 +80,11 @@ static int move_old(const char *path)
 static int open_writer(struct recording *recording)
 {
     const struct recording_settings *settings = &recording->settings;
+    bool has_kernel = recording->has_kernel;
     struct perfdata_event event = {
-        .name = settings->is_wall ? "wall-clock:u" : "cpu-clock:u",
+        .name = settings->is_wall ? "wall-clock:u"
+                : has_kernel      ? "cpu-clock"
+                                  : "cpu-clock:u",
         .attr = {.type = PERF_TYPE_SOFTWARE,
                  .config = PERF_COUNT_SW_CPU_CLOCK,
                  .sample_freq = settings->frequency_hz,
@@ -53,7 +92,7 @@ static int open_writer(struct recording *recording)
                  .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD,
                  .inherit = 1,
-                 .exclude_kernel = 1,
+                 .exclude_kernel = !has_kernel,
                  .exclude_hv = 1,
                  .mmap = 1,
                  .mmap2 = 1,
@@ -69,6 +108,21 @@ static int open_writer(struct recording *recording)
     return error;
 }
 
+/* Where the kernel's code is: the name of the first part tells which symbol starts there, by which
+ * readers notice that the kernel has moved. */
+static void put_kernel(struct recording *recording)
+{
+    const struct kernel_code *code = &recording->kernel;
+    if (!code->start_avma)
+        return;
+    put_kernel_mmap(recording, code->start_avma, code->end_avma, code->start_avma,
+                    KERNEL_NAME "_text");
+    for (size_t i = 0; i < code->modules.count; i++) {
+        const struct kernel_module *module = &code->modules.items[i];
+        put_kernel_mmap(recording, module->start_avma, module->end_avma, 0, module->name);
+    }
+}
+
 int recording_open(struct recording *recording, const struct recording_settings *settings)
 {
     *recording =
@@ -79,35 +133,25 @@ int recording_open(struct recording *recording, const struct recording_settings 
     recording->fd = open(settings->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (recording->fd < 0)
         return -errno;
-    error = open_writer(recording);
+    recording->has_kernel = !settings->is_wall && kernel_code_is_allowed();
+    if (recording->has_kernel)
+        error = kernel_code_init(&recording->kernel);
+    if (error == 0)
+        error = open_writer(recording);
     if (error == 0)
         error = python_functions_init(&recording->functions, settings->cache, settings->path);
     if (error < 0) {
+        kernel_code_done(&recording->kernel);
         perfdata_writer_close(recording->writer);
         close(recording->fd);
         unlink(settings->path);
+        return error;
     }
-    return error;
+    put_kernel(recording);
+    return 0;
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
-
-static void put(struct recording *recording, struct perfdata_record *record)
-{
-    if (record->time_ns < recording->floor_ns)
-        record->time_ns = recording->floor_ns;
-    if (record->time_ns > recording->newest_ns)
-        recording->newest_ns = record->time_ns;
-    int error = perfdata_writer_record(recording->writer, record);
-    if (error < 0 && error != -EMSGSIZE && !recording->error)
-        recording->error = error;
-}
-
-static struct perfdata_record record_of(uint32_t type, struct recording_task task)
-{
-    return (struct perfdata_record){
-        .type = type, .time_ns = task.time_ns, .pid = task.pid, .tid = task.tid};
-}
 
 void recording_fork(struct recording *recording, struct recording_task task, int32_t parent_pid)
 {
@@ -171,14 +215,34 @@ void recording_mmap_python(struct recording *recording, struct recording_task ta
                    sizeof recording->functions.build_id);
 }
 
-void recording_sample(struct recording *recording, struct recording_task task, uint64_t weight_ns,
-                      bool is_waiting, uint64_t *chain, size_t length)
+/* Puts the kernel's part in front of a chain. Where the chain begins now. */
+static uint64_t *put_before(uint64_t *chain, const struct recording_sample *sample)
+{
+    const volatile uint64_t *kernel = sample->kernel;
+    size_t count = sample->kernel_count;
+    if (!count)
+        return chain;
+    if (count > RECORDING_KERNEL_MOST)
+        count = RECORDING_KERNEL_MOST;
+    chain -= count;
+    for (size_t i = 0; i < count; i++)
+        chain[i] = kernel[i];
+    *--chain = (uint64_t)PERF_CONTEXT_KERNEL;
+    return chain;
+}
+
+void recording_sample(struct recording *recording, struct recording_task task,
+                      const struct recording_sample *sample)
 {
     struct perfdata_record record = record_of(PERF_RECORD_SAMPLE, task);
-    record.misc = (uint16_t)(PERF_RECORD_MISC_USER | (is_waiting ? RECORDING_MISC_WAITING : 0));
-    chain[0] = (uint64_t)PERF_CONTEXT_USER;
+    record.misc = sample->kernel_count ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+    record.misc |= sample->is_waiting ? PERFDATA_MISC_WAITING : 0;
+    uint64_t *chain = sample->user - 1, *end = sample->user + sample->user_count;
+    *chain = (uint64_t)PERF_CONTEXT_USER;
+    chain = put_before(chain, sample);
+    size_t length = (size_t)(end - chain);
     record.sample = (struct perfdata_sample){.ip_avma = length > 1 ? chain[1] : 0,
-                                             .period = weight_ns,
+                                             .period = sample->weight_ns,
                                              .callchain = chain,
                                              .callchain_length = length};
     put(recording, &record);
@@ -202,9 +266,9 @@ static void read_clock(struct perfdata_info *info)
     info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
 }
 
-/* What the header says of the machine; it borrows the texts of `system`. */
+/* What the header says of the machine; it borrows the texts of `system` and what `kernel` is. */
 static void describe(const struct recording *recording, struct utsname *system,
-                     struct perfdata_info *ret_info)
+                     struct perfdata_build_id *kernel, struct perfdata_info *ret_info)
 {
     uname(system);
     *ret_info =
@@ -217,6 +281,15 @@ static void describe(const struct recording *recording, struct utsname *system,
                                .arguments = (const char *const *)recording->settings.arguments,
                                .argument_count = recording->settings.argument_count};
     read_clock(ret_info);
+    if (!recording->kernel.build_id_size)
+        return;
+    *kernel = (struct perfdata_build_id){.pid = -1,
+                                         .misc = PERF_RECORD_MISC_KERNEL,
+                                         .id_length = recording->kernel.build_id_size,
+                                         .path = KERNEL_NAME};
+    memcpy(kernel->id, recording->kernel.build_id, kernel->id_length);
+    ret_info->build_ids = kernel;
+    ret_info->build_id_count = 1;
 }
 
 void recording_tick(struct recording *recording, uint64_t now_ns)
@@ -226,8 +299,9 @@ void recording_tick(struct recording *recording, uint64_t now_ns)
     recording->round_ns = now_ns;
     int error = perfdata_writer_round(recording->writer);
     struct perfdata_info info;
+    struct perfdata_build_id kernel;
     struct utsname system;
-    describe(recording, &system, &info);
+    describe(recording, &system, &kernel, &info);
     if (error == 0)
         error = perfdata_writer_checkpoint(recording->writer, &info);
     if (error < 0 && !recording->error)
@@ -263,8 +337,9 @@ static int pack_functions(const struct recording *recording, struct perfdata_ima
 static int write_end(struct recording *recording)
 {
     struct utsname system;
+    struct perfdata_build_id kernel;
     struct perfdata_info info;
-    describe(recording, &system, &info);
+    describe(recording, &system, &kernel, &info);
     struct perfdata_images_maker maker = {0};
     int packing = pack_functions(recording, &maker);
     info.private_data = maker.bytes.items;
@@ -285,5 +360,6 @@ int recording_finish(struct recording *recording, uint64_t *ret_bytes, int *ret_
     int closed = close(recording->fd) < 0 ? -errno : 0;
     perfdata_writer_close(recording->writer);
     python_functions_done(&recording->functions);
+    kernel_code_done(&recording->kernel);
     return error ? error : written ? written : closed;
 }

@@ -8,11 +8,9 @@
 #define PITVIPER_RECORD_RECORDING_H
 
 #include "formats/perfdata_writer.h"
+#include "record/kernel_code.h"
 #include "record/maps_text.h"
 #include "record/python_functions.h"
-
-/* In `misc` of a sample: the thread was waiting. perf has no use for that bit there. */
-enum { RECORDING_MISC_WAITING = 1 << 13 };
 
 struct recording_settings {
     const char *path;  /* of the perf.data */
@@ -28,6 +26,8 @@ struct recording {
     int fd;
     struct perfdata_writer *writer;
     struct python_functions functions;
+    bool has_kernel; /* samples may have the kernel's part */
+    struct kernel_code kernel;
     uint64_t newest_ns;       /* of all records */
     uint64_t round_newest_ns; /* the same at the last end of a round: nothing older may follow the
                                  next one */
@@ -67,9 +67,22 @@ void recording_mmap_python(struct recording *recording, struct recording_task ta
 /* The most entries that a call chain can have: records are 64 KB at most. */
 enum { RECORDING_CHAIN_MOST = 8000 };
 
-/* `chain` has one entry before its first address, for the marker. */
-void recording_sample(struct recording *recording, struct recording_task task, uint64_t weight_ns,
-                      bool is_waiting, uint64_t *chain, size_t length);
+/* ... of which the kernel's part has no more than this; and what both parts need in front of the
+ * addresses outside the kernel. */
+enum { RECORDING_KERNEL_MOST = 128, RECORDING_FRONT = RECORDING_KERNEL_MOST + 2 };
+
+/* Addresses come innermost first. */
+struct recording_sample {
+    uint64_t weight_ns;
+    bool is_waiting;
+    uint64_t *user; /* RECORDING_FRONT entries before it are written to */
+    size_t user_count;
+    const uint64_t *kernel; /* may change at any time */
+    size_t kernel_count;    /* 0: the thread was not in the kernel */
+};
+
+void recording_sample(struct recording *recording, struct recording_task task,
+                      const struct recording_sample *sample);
 
 /* Samples that were lost up to now. */
 void recording_lost(struct recording *recording, struct recording_task task, uint64_t count);

@@ -25,15 +25,35 @@ static int decode_sample(struct ring_record *record)
     if (!start)
         return -EBADMSG;
     memcpy(&body, start, sizeof body);
-    if (body.frame_count > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t))
+    if (body.frame_count > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t) ||
+        body.kernel_words > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t))
         return -EBADMSG;
     sample->weight_ns = body.weight_ns;
+    sample->kernel_weight_ns = body.kernel_weight_ns;
+    sample->kernel_words = (size_t)body.kernel_words;
+    sample->kernel = take(record, body.kernel_words * sizeof(uint64_t));
     memcpy(sample->registers, body.registers, sizeof body.registers);
     sample->frame_count = (size_t)body.frame_count;
     sample->frames = take(record, body.frame_count * sizeof(uint64_t));
     sample->stack_bytes = record->extra;
     sample->stack = take(record, record->extra);
-    return sample->frames && sample->stack ? 0 : -EBADMSG;
+    return sample->kernel && sample->frames && sample->stack ? 0 : -EBADMSG;
+}
+
+int ring_record_next_chain(const struct ring_record_sample *sample, size_t *position,
+                           struct ring_record_chain *ret_chain)
+{
+    const volatile uint64_t *head = sample->kernel + *position;
+    size_t left = sample->kernel_words - *position;
+    if (left < 3)
+        return 0;
+    uint64_t count = head[1];
+    if (count == 0 || count > left - 2)
+        return 0;
+    *ret_chain = (struct ring_record_chain){
+        .time_ns = head[0], .addresses = sample->kernel + *position + 2, .count = (size_t)count};
+    *position += 2 + (size_t)count;
+    return 1;
 }
 
 static int decode_code(struct ring_record *record)

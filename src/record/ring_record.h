@@ -10,10 +10,20 @@
 struct ring_record_sample {
     uint64_t weight_ns;
     uint64_t registers[SAMPLE_REGISTERS]; /* a copy */
-    const uint64_t *frames;               /* Python frames and borders, innermost first */
+    uint64_t kernel_weight_ns;
+    const uint64_t *kernel; /* chains: see ring_record_next_chain */
+    size_t kernel_words;
+    const uint64_t *frames; /* Python frames and borders, innermost first */
     size_t frame_count;
     const uint8_t *stack; /* from the stack pointer on */
     size_t stack_bytes;
+};
+
+/* What the thread did inside the kernel. */
+struct ring_record_chain {
+    uint64_t time_ns;
+    const uint64_t *addresses; /* innermost first */
+    size_t count;              /* at least 1 */
 };
 
 struct ring_record_code {
@@ -47,5 +57,10 @@ struct ring_record {
  * into each other; -ENOTSUP for a type that is not known. */
 int ring_record_decode(const struct sample_record *record, size_t most_bytes,
                        struct ring_record *ret_record);
+
+/* 1 and the next chain of a sample, 0 at the end. *position is 0 at first. A chain that does not
+ * fit is the end. */
+int ring_record_next_chain(const struct ring_record_sample *sample, size_t *position,
+                           struct ring_record_chain *ret_chain);
 
 #endif

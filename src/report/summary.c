@@ -24,8 +24,11 @@ struct stack_facts {
     uint32_t line;      /* that it is at; 0: not known */
     bool in_gc;
     bool is_python;   /* its own frame is a Python function */
+    uint8_t wait;     /* enum wait_kind: what a thread waits for here, if it does */
     uint64_t samples; /* with exactly this stack */
     uint64_t weight;
+    uint64_t waiting_samples; /* of these */
+    uint64_t waiting_weight;
 };
 
 struct builder {
@@ -35,6 +38,7 @@ struct builder {
     uint32_t *seen;            /* per summary function: the stack that counted it last */
     bool has_python;           /* there are stacks with Python functions */
     struct hashtable line_of;  /* (function, line) -> index of summary.lines */
+    struct hashtable wait_of;  /* (kind, function, line) -> index of summary.waits */
     uint32_t *place_of;        /* per kind, and behind these per module: index of places + 1 */
 };
 
@@ -65,6 +69,12 @@ static int number_functions(struct builder *builder)
     return result;
 }
 
+static const struct profile_function *caller_of(const struct profile *profile, uint32_t stack)
+{
+    uint32_t parent = profile->stacks.items[stack].parent;
+    return parent == PROFILE_ROOT ? NULL : profile_function_of(profile, parent);
+}
+
 static void learn_stacks(struct builder *builder)
 {
     const struct profile *profile = builder->summary->profile;
@@ -78,6 +88,8 @@ static void learn_stacks(struct builder *builder)
         facts->line = facts->is_python ? profile->frames.items[profile->stacks.items[i].frame].line
                                        : caller->line;
         builder->has_python |= facts->is_python;
+        facts->wait = (uint8_t)waits_in(profile, &profile->functions.items[number],
+                                        caller_of(profile, i), caller->wait);
         facts->in_gc = !facts->is_python &&
                        (caller->in_gc || profile->functions.items[number].role == PROFILE_ROLE_GC);
     }
@@ -139,6 +151,12 @@ static int count_samples(struct builder *builder)
         summary->weight += sample->period;
         builder->facts[sample->stack].samples++;
         builder->facts[sample->stack].weight += sample->period;
+        if (sample->waiting) {
+            summary->waiting_samples++;
+            summary->waiting_weight += sample->period;
+            builder->facts[sample->stack].waiting_samples++;
+            builder->facts[sample->stack].waiting_weight += sample->period;
+        }
         if (count_place(builder, sample) < 0)
             return -ENOMEM;
     }
@@ -164,6 +182,31 @@ static int count_line(struct builder *builder, const struct stack_facts *facts)
     return 0;
 }
 
+static int count_waits(struct builder *builder)
+{
+    struct summary *summary = builder->summary;
+    for (uint32_t i = 0; i < summary->profile->stacks.count; i++) {
+        const struct stack_facts *facts = &builder->facts[i];
+        if (!facts->waiting_samples)
+            continue;
+        struct summary_wait wait = {.kind = facts->wait, .function = PROFILE_NONE};
+        if (facts->innermost != NO_FUNCTION) {
+            wait.function = summary->functions.items[facts->innermost].function;
+            wait.line = facts->line;
+        }
+        uint64_t index, key = hash_u64((uint64_t)wait.function << 32 | wait.line) + wait.kind;
+        if (!hashtable_get(&builder->wait_of, key, &index)) {
+            index = summary->waits.count;
+            if (hashtable_set(&builder->wait_of, key, index) < 0 ||
+                vector_push(&summary->waits, wait) < 0)
+                return -ENOMEM;
+        }
+        summary->waits.items[index].samples += facts->waiting_samples;
+        summary->waits.items[index].weight += facts->waiting_weight;
+    }
+    return 0;
+}
+
 /* Each function of a stack gets its samples once, however often it is in it. */
 static int count_functions(struct builder *builder)
 {
@@ -186,6 +229,8 @@ static int count_functions(struct builder *builder)
             builder->seen[function] = i;
             summary->functions.items[function].total_samples += facts->samples;
             summary->functions.items[function].total_weight += facts->weight;
+            summary->functions.items[function].waiting_samples += facts->waiting_samples;
+            summary->functions.items[function].waiting_weight += facts->waiting_weight;
         }
     }
     return 0;
@@ -227,6 +272,17 @@ static int compare_lines(const void *a, const void *b)
     return left->line < right->line ? -1 : left->line > right->line;
 }
 
+static int compare_waits(const void *a, const void *b)
+{
+    const struct summary_wait *left = a, *right = b;
+    if (left->weight != right->weight)
+        return left->weight > right->weight ? -1 : 1;
+    if (left->function != right->function)
+        return left->function < right->function ? -1 : 1;
+    return left->line != right->line ? (left->line < right->line ? -1 : 1)
+                                     : (int)left->kind - (int)right->kind;
+}
+
 static int compare_places(const void *a, const void *b)
 {
     const struct summary_place *left = a, *right = b;
@@ -250,6 +306,9 @@ static void sort(struct summary *summary)
     if (summary->places.count)
         qsort(summary->places.items, summary->places.count, sizeof *summary->places.items,
               compare_places);
+    if (summary->waits.count)
+        qsort(summary->waits.items, summary->waits.count, sizeof *summary->waits.items,
+              compare_waits);
 }
 
 /* Sorts the lines and tells each function where its own are. */
@@ -290,7 +349,7 @@ static int count(struct builder *builder)
     learn_stacks(builder);
     if (count_samples(builder) < 0 || count_processes(builder->summary) < 0)
         return -ENOMEM;
-    if (count_functions(builder) < 0)
+    if (count_functions(builder) < 0 || count_waits(builder) < 0)
         return -ENOMEM;
     sort(builder->summary);
     return order_lines(builder->summary);
@@ -309,6 +368,7 @@ int summary_init(struct summary *summary, const struct profile *profile)
     free(builder.seen);
     free(builder.place_of);
     hashtable_done(&builder.line_of);
+    hashtable_done(&builder.wait_of);
     if (result < 0)
         summary_done(summary);
     return result;
@@ -319,4 +379,5 @@ void summary_done(struct summary *summary)
     vector_done(&summary->functions);
     vector_done(&summary->lines);
     vector_done(&summary->places);
+    vector_done(&summary->waits);
 }

@@ -4,6 +4,7 @@
 #define PITVIPER_REPORT_SUMMARY_H
 
 #include "profile/profile.h"
+#include "report/waits.h"
 
 #include <stdio.h>
 
@@ -14,6 +15,8 @@ struct summary_function {
     uint64_t self_weight;   /* their periods */
     uint64_t total_samples; /* it is in the stack */
     uint64_t total_weight;
+    uint64_t waiting_samples; /* of these, the ones in which the thread was waiting */
+    uint64_t waiting_weight;
     size_t first_line; /* of summary.lines */
     size_t line_count;
 };
@@ -22,6 +25,15 @@ struct summary_function {
 struct summary_line {
     uint32_t function; /* one of the profile's */
     uint32_t line;
+    uint64_t samples;
+    uint64_t weight;
+};
+
+/* A place where threads wait. */
+struct summary_wait {
+    enum wait_kind kind;
+    uint32_t function; /* one of the profile's: the innermost Python function; or PROFILE_NONE */
+    uint32_t line;     /* 0: not known */
     uint64_t samples;
     uint64_t weight;
 };
@@ -53,7 +65,10 @@ struct summary {
     uint64_t processes;                        /* that have samples */
     VECTOR(struct summary_function) functions; /* by self, descending */
     VECTOR(struct summary_line) lines;         /* by function, then weight, descending */
-    VECTOR(struct summary_place) places;       /* by weight, descending; OUTSIDE last */
+    uint64_t waiting_samples;                  /* only in recordings of wall-clock time */
+    uint64_t waiting_weight;
+    VECTOR(struct summary_wait) waits;   /* by weight, descending */
+    VECTOR(struct summary_place) places; /* by weight, descending; OUTSIDE last */
 };
 
 /* 0 or -ENOMEM; on failure there is nothing to release. The profile must outlive the summary. */

@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8, SOURCE_LIMIT = 72, LINE_COLUMNS = 7 };
+enum { MOST_WAITS = 10, WAIT_COLUMNS = 14 };
 
-static const double LEAST_LINE_PERCENT = 1;
+static const double LEAST_LINE_PERCENT = 1, LEAST_WAIT_PERCENT = 1;
 
 static const struct {
     const char *label;
@@ -117,6 +118,10 @@ static void print_function(const struct page *page, size_t i, size_t width)
     print_percent(page, row->self_weight);
     fputs("  ", page->out);
     print_percent(page, row->total_weight);
+    if (page->summary->waiting_samples) {
+        fputs("  ", page->out);
+        print_percent(page, row->waiting_weight);
+    }
     fprintf(page->out, "  %9s  ", text_number(row->self_samples, number));
     text_print(page->out, name.bytes, name.length, NAME_LIMIT);
     size_t columns = columns_of(name);
@@ -145,8 +150,10 @@ static void print_lines(const struct page *page, size_t i)
             source_file_open(&source, path);
         struct source_line text = source_file_line(&source, lines[l].line);
         print_percent(page, lines[l].weight);
-        fprintf(page->out, "           %9s    :%-*" PRIu32, text_number(lines[l].samples, number),
-                text.length ? LINE_COLUMNS : 0, lines[l].line);
+        fprintf(page->out, "%s           %9s    :%-*" PRIu32,
+                page->summary->waiting_samples ? "         " : "",
+                text_number(lines[l].samples, number), text.length ? LINE_COLUMNS : 0,
+                lines[l].line);
         text_print(page->out, text.bytes, text.length, SOURCE_LIMIT);
         fputc('\n', page->out);
     }
@@ -163,7 +170,8 @@ static void print_functions(const struct page *page)
         width = width > columns ? width : columns;
     }
     paint(page, "1");
-    fprintf(page->out, "   self    total    samples  %-*s  file:line", (int)width, "function");
+    fprintf(page->out, "   self    total%s    samples  %-*s  file:line",
+            page->summary->waiting_samples ? "  waiting" : "", (int)width, "function");
     paint(page, "0");
     fputc('\n', page->out);
     for (size_t i = 0; i < shown; i++) {
@@ -212,6 +220,45 @@ static void print_places(const struct page *page)
     }
 }
 
+static void print_wait(const struct page *page, const struct summary_wait *wait)
+{
+    const struct profile *profile = page->summary->profile;
+    char number[TEXT_NUMBER_BYTES];
+    print_percent(page, wait->weight);
+    fprintf(page->out, "           %9s  %-*s  ", text_number(wait->samples, number), WAIT_COLUMNS,
+            waits_label(wait->kind));
+    if (wait->function == PROFILE_NONE) {
+        fputs("no Python function in the stack\n", page->out);
+        return;
+    }
+    const struct profile_function *function = &profile->functions.items[wait->function];
+    struct strings_text name = strings_get(&profile->strings, function->python_name);
+    struct strings_text file = strings_get(&profile->strings, function->file);
+    text_print(page->out, name.bytes, name.length, NAME_LIMIT);
+    fputs("  ", page->out);
+    text_print(page->out, file.bytes, file.length, 0);
+    if (wait->line)
+        fprintf(page->out, ":%" PRIu32, wait->line);
+    fputc('\n', page->out);
+}
+
+/* For what, and where: only in recordings of wall-clock time. */
+static void print_waits(const struct page *page)
+{
+    const struct summary *summary = page->summary;
+    if (!summary->waiting_samples)
+        return;
+    fputc('\n', page->out);
+    paint(page, "1");
+    fprintf(page->out, "waiting: %.1f %% of the time, for",
+            percent(summary->waiting_weight, summary->weight));
+    paint(page, "0");
+    fputc('\n', page->out);
+    for (size_t i = 0; i < summary->waits.count && i < MOST_WAITS; i++)
+        if (percent(summary->waits.items[i].weight, summary->weight) >= LEAST_WAIT_PERCENT)
+            print_wait(page, &summary->waits.items[i]);
+}
+
 static void print_quality(const struct page *page)
 {
     const struct profile_losses *losses = &page->summary->profile->losses;
@@ -234,6 +281,7 @@ void summary_print_text(FILE *out, const struct summary *summary, struct summary
     else
         print_advice(&page);
     print_places(&page);
+    print_waits(&page);
     print_quality(&page);
 }
 
@@ -271,6 +319,10 @@ static void json_functions(struct json *json, const struct summary *summary)
         json_number(json, "total_samples", row->total_samples);
         json_number(json, "self_periods", row->self_weight);
         json_number(json, "total_periods", row->total_weight);
+        if (summary->waiting_samples) {
+            json_number(json, "waiting_samples", row->waiting_samples);
+            json_number(json, "waiting_periods", row->waiting_weight);
+        }
         json_lines(json, summary, row);
         json_end_object(json);
     }
@@ -297,6 +349,35 @@ static void json_places(struct json *json, const struct summary *summary)
     json_end_array(json);
 }
 
+static void json_waits(struct json *json, const struct summary *summary)
+{
+    const struct profile *profile = summary->profile;
+    if (!summary->waiting_samples)
+        return;
+    json_begin_object(json, "waiting");
+    json_number(json, "samples", summary->waiting_samples);
+    json_number(json, "periods", summary->waiting_weight);
+    json_begin_array(json, "places");
+    for (size_t i = 0; i < summary->waits.count; i++) {
+        const struct summary_wait *wait = &summary->waits.items[i];
+        json_begin_object(json, NULL);
+        json_text(json, "kind", waits_word(wait->kind));
+        if (wait->function != PROFILE_NONE) {
+            const struct profile_function *function = &profile->functions.items[wait->function];
+            struct strings_text name = strings_get(&profile->strings, function->python_name);
+            struct strings_text file = strings_get(&profile->strings, function->file);
+            json_string(json, "name", name.bytes, name.length);
+            json_string(json, "file", file.bytes, file.length);
+            json_number(json, "line", wait->line);
+        }
+        json_number(json, "samples", wait->samples);
+        json_number(json, "periods", wait->weight);
+        json_end_object(json);
+    }
+    json_end_array(json);
+    json_end_object(json);
+}
+
 void summary_print_json(FILE *out, const struct summary *summary)
 {
     const struct profile *profile = summary->profile;
@@ -314,6 +395,7 @@ void summary_print_json(FILE *out, const struct summary *summary)
     json_number(&json, "processes", summary->processes);
     json_functions(&json, summary);
     json_places(&json, summary);
+    json_waits(&json, summary);
     json_begin_object(&json, "quality");
     json_number(&json, "samples", losses->samples);
     json_number(&json, "complete", losses->complete);

@@ -8,6 +8,8 @@ JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 
 KNOWN_COSTS = CHECKOUT / "tests" / "targets" / "known_costs.py"
+KERNEL_TIME = CHECKOUT / "tests" / "targets" / "kernel_time.py"
+WAITS = CHECKOUT / "tests" / "targets" / "waits.py"
 SOAK = CHECKOUT / "tests" / "targets" / "soak.py"
 DENY_SYSCALLS = CHECKOUT / "tests" / "targets" / "deny_syscalls.py"
 

@@ -1,4 +1,4 @@
-"""Commands as a user without any rights, who may not open perf events either.
+"""Commands as an ordinary user, and as one without any rights, who may not open perf events either.
 
     Recorder(folder, before=unprivileged(folder, python)).run(python, SCRIPT)
 
@@ -16,8 +16,7 @@ from .private_tmp import obstacle, propagation
 from .targets import DENY_SYSCALLS
 
 NOBODY = 65534
-BECOME = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs",
-          "--inh-caps=-all", "--bounding-set=-all"]
+BECOME = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
 
 # Its arguments: the folder that is shown, where, what is below it, and where in that folder.
 SHOW = 'mount --bind "$2" "$3" && mount --rbind "$0" "$1" && shift 3 && exec "$@"'
@@ -43,12 +42,20 @@ def showing(folder, python):
                  closed, prefix, place)
 
 
-def unprivileged(folder, python):
-    deny = words(sys.executable, DENY_SYSCALLS, "perf_events")
+def ordinary(folder, python, *capabilities):
+    """A user with nothing but these capabilities ("perfmon"); only root can give any."""
     if os.geteuid() != 0:
-        return deny
+        if capabilities:
+            pytest.skip("only root can give " + ", ".join(capabilities))
+        return []
     os.chown(folder, NOBODY, NOBODY)
-    return [*showing(folder, python), *BECOME, *deny]
+    rights = ",".join(["-all", *("+" + name for name in capabilities)])
+    return [*showing(folder, python), *BECOME, "--inh-caps=" + rights, "--ambient-caps=" + rights,
+            "--bounding-set=" + rights]
+
+
+def unprivileged(folder, python):
+    return [*ordinary(folder, python), *words(sys.executable, DENY_SYSCALLS, "perf_events")]
 
 
 def take_back(path):

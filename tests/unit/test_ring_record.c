@@ -63,6 +63,63 @@ static void test_sample(void **state)
     assert_int_equal(decoded.sample.stack[0], 0xaa);
 }
 
+/* A sample whose kernel part is these words. */
+static void begin_chains(const uint64_t *words, size_t count)
+{
+    struct sample_body sample = {.kernel_weight_ns = 9, .kernel_words = count};
+    begin(SAMPLE_RECORD_SAMPLE, 0, sizeof sample + count * sizeof *words);
+    memcpy(body(), &sample, sizeof sample);
+    memcpy(body() + sizeof sample, words, count * sizeof *words);
+    assert_int_equal(decode(), 0);
+    assert_int_equal(decoded.sample.kernel_weight_ns, 9);
+}
+
+static void test_chains_of_the_kernel(void **state)
+{
+    (void)state;
+    static const uint64_t words[] = {1000, 2, 0xa, 0xb, 2000, 1, 0xc};
+    struct ring_record_chain chain;
+    size_t position = 0;
+    begin_chains(words, COUNT(words));
+    assert_int_equal(ring_record_next_chain(&decoded.sample, &position, &chain), 1);
+    assert_int_equal(chain.time_ns, 1000);
+    assert_int_equal(chain.count, 2);
+    assert_int_equal(chain.addresses[1], 0xb);
+    assert_int_equal(ring_record_next_chain(&decoded.sample, &position, &chain), 1);
+    assert_int_equal(chain.time_ns, 2000);
+    assert_int_equal(chain.count, 1);
+    assert_int_equal(chain.addresses[0], 0xc);
+    assert_int_equal(ring_record_next_chain(&decoded.sample, &position, &chain), 0);
+}
+
+static void test_a_chain_that_does_not_fit_is_the_end(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {0, 2, UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 61};
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        uint64_t words[] = {1000, 1, 0xa, 2000, counts[i], 0xb};
+        struct ring_record_chain chain;
+        size_t position = 0;
+        begin_chains(words, COUNT(words));
+        assert_int_equal(ring_record_next_chain(&decoded.sample, &position, &chain), 1);
+        assert_int_equal(ring_record_next_chain(&decoded.sample, &position, &chain), 0);
+        end(NULL);
+    }
+}
+
+static void test_more_chains_than_there_is_room_for(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {3, 1 << 20, UINT64_MAX, UINT64_MAX / 8 + 2};
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        struct sample_body sample = {.kernel_words = counts[i]};
+        begin(SAMPLE_RECORD_SAMPLE, 0, sizeof sample + 16);
+        memcpy(body(), &sample, sizeof sample);
+        assert_int_equal(decode(), -EBADMSG);
+        end(NULL);
+    }
+}
+
 static void test_code(void **state)
 {
     (void)state;
@@ -169,6 +226,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_sample, end),
+        cmocka_unit_test_teardown(test_chains_of_the_kernel, end),
+        cmocka_unit_test_teardown(test_a_chain_that_does_not_fit_is_the_end, end),
+        cmocka_unit_test_teardown(test_more_chains_than_there_is_room_for, end),
         cmocka_unit_test_teardown(test_code, end),
         cmocka_unit_test_teardown(test_text, end),
         cmocka_unit_test_teardown(test_code_number_0_is_none, end),
