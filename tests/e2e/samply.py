@@ -84,8 +84,8 @@ class Samply:
             address, = re.findall(r"symbolServer=(\S+)", "".join(said))
             address = urllib.parse.unquote(address)
             profile = ask(f"{address}/profile.json")
-            thread, = profile["threads"]
-            chains = [chain_of(thread, stack) for stack in thread["samples"]["stack"]]
+            chains = [chain_of(thread, stack) for thread in profile["threads"]
+                      for stack in thread["samples"]["stack"]]
             modules = [[lib["debugName"], lib["breakpadId"]] for lib in profile["libs"]]
             answer = ask(f"{address}/symbolicate/v5", {"memoryMap": modules, "stacks": chains})
         finally:
