@@ -7,6 +7,7 @@ import pytest
 
 from ..builds import BUILD, built
 from . import perf as perf_module
+from .again import again
 from .cli import pitviper
 from .interpreters import every_python, found
 from .private_tmp import obstacle
@@ -18,6 +19,7 @@ from .unprivileged import take_back, unprivileged
 
 CHAIN = ["<module>", "baz", "bar", "foo"]
 TOLERANCE = 0.1
+POINTS = 0.03  # of 1, between two profilers
 LINE_ROW = re.compile(r"\s*([\d.]+)%\s+[\d.]+%\s+(\S.*?)\s*$", re.M)
 
 oldest_and_newest = pytest.mark.parametrize(
@@ -102,6 +104,55 @@ def test_functions_have_their_share(recordings, python, program):
     out, err = recorded(recorder, "-F", 999, python, KNOWN_COSTS, program, 4)
     need_perf_events(err)
     assert_true(parts(recorder), json.loads(out))
+
+
+def shares_by(samples, kind):
+    """{kind of a sample: its share of their weight}."""
+    weights = {}
+    for sample in samples:
+        weights[kind(sample)] = weights.get(kind(sample), 0) + sample.weight
+    return {name: weight / sum(weights.values()) for name, weight in weights.items()}
+
+
+def part_of(sample):
+    """The part of the program below its main function, None outside of it."""
+    names = [frame.function for frame in sample.stack if frame.file == str(KNOWN_COSTS)]
+    return names[3] if names[:3] == ["<module>", "main", "languages"] and names[3:] else None
+
+
+def module_of(sample):
+    return sample.stack[-1].module
+
+
+def assert_like(ours, perfs):
+    different = {name: (ours.get(name, 0), perfs.get(name, 0)) for name in ours.keys() | perfs.keys()
+                 if abs(ours.get(name, 0) - perfs.get(name, 0)) > POINTS}
+    assert not different, different
+
+
+@every_python(at_least=(3, 12), frame_pointers=True)
+@again
+def test_shares_are_those_of_perf(recordings, python, perf):
+    """By module: perf of the program as it is. By Python function: perf with -X perf, where its stacks
+    are whole. Those that end in libz or libc are not, for lack of frame pointers."""
+    program = [KNOWN_COSTS, "languages", 4]
+    recorder = Recorder(recordings)
+    _, err = recorded(recorder, "-F", 1999, python, *program)
+    need_perf_events(err)
+    ours = recorder.profile().samples
+    plain = perf.record(python, *program).profile().samples
+    named = perf.record(python, "-X", "perf", *program).profile().samples
+    assert min(len(ours), len(plain), len(named)) > 4000
+    by_module = shares_by(plain, module_of)
+    assert max(by_module.values()) < 0.95  # C is a part of it
+    assert_like(shares_by(ours, module_of), by_module)
+
+    def parts_in_python(samples):
+        own = [sample for sample in samples if module_of(sample) == python.executable]
+        return shares_by(own, part_of)
+    perfs = parts_in_python(named)
+    assert perfs.get(None, 0) < POINTS and len(perfs) >= 5
+    assert_like(parts_in_python(ours), perfs)
 
 
 @oldest_and_newest
