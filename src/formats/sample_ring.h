@@ -142,6 +142,7 @@ struct sample_ring {
     struct sample_ring_header *header; /* NULL: closed */
     uint8_t *data;                     /* mapped twice in a row */
     uint64_t data_bytes, seal;         /* the header's when it was mapped: others can change it */
+    _Atomic uint64_t room_bytes;       /* the writer's: the file has room for so many of the data */
 };
 
 /* Makes the file and maps it; the header is zeroed but for data_bytes and seal. 0 or negative
@@ -152,7 +153,7 @@ int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data
 void sample_ring_close(struct sample_ring *ring);
 
 /* Room for a record of so many bytes (a multiple of 8), its header filled in but for time, tid and
- * extra. NULL when there is none. */
+ * extra. NULL when there is none, in the ring or on the disk. */
 struct sample_record *sample_ring_take(struct sample_ring *ring, size_t bytes, uint16_t type,
                                        uint64_t *ret_position);
 
