@@ -140,8 +140,10 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
     if (!thread->is_announced)
         announce_thread(thread, now);
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-    struct sample_frames_result frames = sample_frames_read(
-        ring, thread->stack_low, thread->stack_high, thread->frames, SAMPLE_THREAD_FRAMES);
+    struct sample_frames_result frames = {0};
+    if (thread->frames)
+        frames = sample_frames_read(ring, thread->stack_low, thread->stack_high, thread->frames,
+                                    SAMPLE_THREAD_FRAMES);
     size_t stack = stack_bytes(thread, pointer, &is_whole);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
     struct sample_body body = {.weight_ns = weight, .frame_count = frames.count};
@@ -166,7 +168,8 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
                    (frames.is_cut ? SAMPLE_CUT : 0));
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, &body, sizeof body);
-    memcpy(out + sizeof body, thread->frames, frame_bytes);
+    if (frame_bytes)
+        memcpy(out + sizeof body, thread->frames, frame_bytes);
     memcpy(out + sizeof body + frame_bytes, (const void *)pointer, stack);
     sample_ring_give(ring, record, position);
 }
@@ -197,16 +200,25 @@ static void pass_on(int signal, siginfo_t *info, void *context)
     }
 }
 
+/* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code. */
+static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
+{
+    struct sample_thread thread = {.tid = (uint32_t)gettid()};
+    take_sample(&thread, info, at);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct sample_thread *thread = sample_thread_mine();
     if (!sample_trigger_is_source(info))
         pass_on(signal, info, context);
-    else if (thread && sampler.is_on)
+    else if (!sampler.is_on && thread)
+        sample_trigger_remove(thread); /* we have stepped aside */
+    else if (thread)
         take_sample_in_time(thread, info, context);
     else if (sampler.is_on)
-        atomic_fetch_add_explicit(&sampler.ring.header->lost, 1, memory_order_relaxed);
+        sample_unknown_thread(info, context);
     errno = saved_errno;
 }
 
@@ -369,27 +381,51 @@ bool sampler_uses_signal(int signal)
     return sampler.is_on && signal == sample_trigger_signal(sampler.trigger);
 }
 
+bool sampler_handles_signal(int signal)
+{
+    /* The child of a vfork shares this memory, but not the handlers. */
+    return signal && signal == sample_trigger_signal(sampler.trigger) && getpid() == sampler.pid;
+}
+
 int sampler_descriptor(void)
 {
     return sampler.is_on ? sample_trigger_descriptor() : -1;
 }
 
-void sampler_give_action(struct sigaction *ret_action)
+static void step_aside(void)
 {
-    if (ret_action)
-        *ret_action = sampler.theirs;
-}
-
-void sampler_step_aside(void)
-{
-    if (!sampler.is_on || getpid() != sampler.pid)
+    if (!sampler.is_on)
         return;
     struct sample_thread *thread = sample_thread_mine();
+    sampler.is_on = false;
     sample_trigger_pause();
     if (thread)
         sample_trigger_remove(thread);
     say_problem("the program uses the sampler's signal itself");
-    sampler.is_on = false;
+}
+
+static bool does(const struct sigaction *action, void (*what)(int))
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == what;
+}
+
+/* Timers of other threads end when they come next (on_signal). So our handler stays in front of the
+ * program's, with all that the program wants of its own. */
+int sampler_set_action(int signal, const struct sigaction *action)
+{
+    struct sigaction both = *action;
+    both.sa_sigaction = on_signal;
+    both.sa_flags |= SA_SIGINFO;
+    sampler.theirs = *action;
+    if (does(action, SIG_DFL))
+        return 0; /* what it was, or as good: see pass_on */
+    step_aside();
+    return interpose_sigaction(signal, does(action, SIG_IGN) ? action : &both, NULL);
+}
+
+void sampler_give_action(struct sigaction *ret_action)
+{
+    *ret_action = sampler.theirs;
 }
 
 void sampler_before_exec(void)
