@@ -2,10 +2,11 @@
  * was there stays there. A writer that dies between taking and sealing leaves a record that is
  * never sealed; the reader stops in front of it, and what comes behind is lost with the process.
  *
- * Writing to a mapping of a full disk would be the end of the process. So the kernel is asked for the
- * pages before they are written to, a piece at a time, as the first round through the ring goes on:
- * most processes end long before its end, and a fork should cost little. It says no when there is no
- * room (MADV_POPULATE_WRITE, Linux 5.14). Older kernels are asked for all of it at the beginning. */
+ * Writing to a mapping of a full disk would be the end of the process. So the kernel is asked for
+ * the pages before they are written to, a piece at a time, as the first round through the ring goes
+ * on: most processes end long before its end, and a fork should cost little. It says no when there
+ * is no room (MADV_POPULATE_WRITE, Linux 5.14). Older kernels are asked for all of it at the
+ * beginning. */
 #include "formats/sample_ring.h"
 
 #include <errno.h>

@@ -33,6 +33,9 @@
 enum {
     NS_PER_SECOND = 1000000000,
     MOST_STACK_BYTES = 512 << 10, /* of one sample */
+    FRAME_BYTES = 64,             /* of a Python frame, what is read of it */
+    MOST_NS_PER_BYTE = 2,
+    REST = 4,
     MOST_MAPS_BYTES = 256 << 10,
     MOST_RINGS = 1000, /* of one process number: one more with each exec */
     LEAST_HZ = 1,
@@ -124,19 +127,16 @@ static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, u
     return period * times;
 }
 
-static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at)
+/* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
+static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at)
 {
     struct sample_ring *ring = &sampler.ring;
     uint64_t now = time_of(CLOCK_MONOTONIC);
     bool is_waiting, is_whole;
-    if (now < thread->rest_until_ns) {
-        thread->skipped++;
-        return;
-    }
-    uint64_t weight = weight_of(thread, info, now, &is_waiting);
-    if (sampler.trigger != SAMPLE_TRIGGER_PERF_USER)
-        weight += thread->skipped * (NS_PER_SECOND / sampler.frequency_hz);
-    thread->skipped = 0;
+    uint64_t weight = weight_of(thread, info, now, &is_waiting) + thread->owed_ns;
+    thread->owed_ns = weight;
+    if (now < thread->rest_until_ns)
+        return 0;
     if (!thread->is_announced)
         announce_thread(thread, now);
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
@@ -154,8 +154,9 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
                                           SAMPLE_RECORD_SAMPLE, &position);
     if (!record) {
         atomic_fetch_add_explicit(&ring->header->lost, 1, memory_order_relaxed);
-        return;
+        return frames.count * FRAME_BYTES;
     }
+    thread->owed_ns = 0;
     if (frames.is_cut)
         atomic_fetch_add_explicit(&ring->header->unreadable, 1, memory_order_relaxed);
     for (int i = 0; i < SAMPLE_REGISTERS; i++)
@@ -172,18 +173,22 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
         memcpy(out + sizeof body, thread->frames, frame_bytes);
     memcpy(out + sizeof body + frame_bytes, (const void *)pointer, stack);
     sample_ring_give(ring, record, position);
+    return stack + frames.count * FRAME_BYTES;
 }
 
-/* With very deep stacks a sample can take longer than the time up to the next one, and the program
- * would stand still: it gets as much time as the sample took. */
+/* With very deep stacks a sample can take as long as the time up to the next one, and the program
+ * would hardly get on: it gets REST times as long as the sample took. Not more than such a sample
+ * should take, since other programs may have had the processor meanwhile. */
 static void take_sample_in_time(struct sample_thread *thread, const siginfo_t *info,
                                 const ucontext_t *at)
 {
     uint64_t begin = time_of(CLOCK_MONOTONIC);
-    take_sample(thread, info, at);
-    uint64_t end = time_of(CLOCK_MONOTONIC);
-    if (end - begin > NS_PER_SECOND / sampler.frequency_hz / 2)
-        thread->rest_until_ns = end + (end - begin);
+    size_t bytes = take_sample(thread, info, at);
+    uint64_t end = time_of(CLOCK_MONOTONIC), took = end - begin;
+    if (took > bytes * MOST_NS_PER_BYTE)
+        took = bytes * MOST_NS_PER_BYTE;
+    if (took > NS_PER_SECOND / sampler.frequency_hz / 4)
+        thread->rest_until_ns = end + REST * took;
 }
 
 /* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
@@ -200,7 +205,8 @@ static void pass_on(int signal, siginfo_t *info, void *context)
     }
 }
 
-/* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code. */
+/* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code.
+ */
 static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
 {
     struct sample_thread thread = {.tid = (uint32_t)gettid()};
@@ -336,7 +342,7 @@ static void in_child(void)
         sample_trigger_forget(thread);
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
-        thread->cpu_ns = thread->time_ns = 0;
+        thread->cpu_ns = thread->time_ns = thread->owed_ns = 0;
     }
     if (!open_ring())
         return;

@@ -1,6 +1,6 @@
-/* A profiled program can shorten the file of its ring while the recorder has it mapped, and anybody an
- * object file that is being read. Reading what is gone is SIGBUS. The handler puts an empty page in
- * its place and the instruction is repeated: readers of all these files expect anything to be in
+/* A profiled program can shorten the file of its ring while the recorder has it mapped, and anybody
+ * an object file that is being read. Reading what is gone is SIGBUS. The handler puts an empty page
+ * in its place and the instruction is repeated: readers of all these files expect anything to be in
  * them. What can't be helped that way ends the process, as without the handler. */
 #include "record/lost_pages.h"
 
