@@ -94,6 +94,7 @@ enum {
     SAMPLE_STACK_WHOLE = 1, /* the copy reaches the end of the thread's stack */
     SAMPLE_WAITING = 2,     /* the thread was not running (only with SAMPLE_CLOCK_WALL) */
     SAMPLE_CUT = 4,         /* not all Python frames are there */
+    SAMPLE_TWO_STACKS = 64, /* a handler of the program's on a signal stack: see below */
 };
 
 enum { SAMPLE_REGISTERS = 17 };
@@ -107,6 +108,13 @@ struct sample_body {
     uint64_t frame_count;            /* of Python frames and borders */
     /* uint64_t frames[frame_count]; innermost first, see below
      * uint8_t stack[extra]; from the stack pointer on, padded to 8 bytes */
+};
+
+/* With SAMPLE_TWO_STACKS the copy is that of the signal stack, that of the thread's stack from
+ * where it was interrupted, and this. */
+struct sample_two_stacks {
+    uint64_t inner_bytes; /* of the signal stack's copy */
+    uint64_t outer_avma;  /* where the other one begins */
 };
 
 /* A Python frame is (code number << 32 | offset of the instruction in the bytecode, in bytes); the

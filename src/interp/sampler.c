@@ -15,6 +15,7 @@
 #include "interp/interpose.h"
 #include "interp/pyapi.h"
 #include "interp/sample_frames.h"
+#include "interp/sample_stack.h"
 #include "interp/sample_thread.h"
 #include "interp/sample_trigger.h"
 
@@ -32,8 +33,7 @@
 
 enum {
     NS_PER_SECOND = 1000000000,
-    MOST_STACK_BYTES = 512 << 10, /* of one sample */
-    FRAME_BYTES = 64,             /* of a Python frame, what is read of it */
+    FRAME_BYTES = 64, /* of a Python frame, what is read of it */
     MOST_NS_PER_BYTE = 2,
     REST = 4,
     MOST_MAPS_BYTES = 256 << 10,
@@ -92,20 +92,6 @@ static void announce_thread(struct sample_thread *thread, uint64_t now)
     thread->is_announced = true;
 }
 
-/* How many bytes from the stack pointer on are the thread's stack. */
-static size_t stack_bytes(const struct sample_thread *thread, uintptr_t pointer, bool *ret_whole)
-{
-    *ret_whole = false;
-    if (pointer < thread->stack_low || pointer >= thread->stack_high) {
-        /* A stack that somebody made. Its page is there, and nothing is known of others. */
-        size_t rest = 4096 - (pointer & 4095);
-        return rest & ~(size_t)7;
-    }
-    size_t bytes = (thread->stack_high - pointer) & ~(size_t)7;
-    *ret_whole = bytes <= MOST_STACK_BYTES;
-    return *ret_whole ? bytes : MOST_STACK_BYTES;
-}
-
 /* The time that this sample stands for, and whether the thread has slept through it. */
 static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, uint64_t now,
                           bool *ret_waiting)
@@ -132,26 +118,27 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
 {
     struct sample_ring *ring = &sampler.ring;
     uint64_t now = time_of(CLOCK_MONOTONIC);
-    bool is_waiting, is_whole;
+    bool is_waiting;
     uint64_t weight = weight_of(thread, info, now, &is_waiting) + thread->owed_ns;
     thread->owed_ns = weight;
     if (now < thread->rest_until_ns)
         return 0;
     if (!thread->is_announced)
         announce_thread(thread, now);
-    uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
     struct sample_frames_result frames = {0};
     if (thread->frames)
         frames = sample_frames_read(ring, thread->stack_low, thread->stack_high, thread->frames,
                                     SAMPLE_THREAD_FRAMES);
-    size_t stack = stack_bytes(thread, pointer, &is_whole);
+    struct sample_stack stack = sample_stack_find(thread, at);
+    size_t stack_bytes = sample_stack_bytes(&stack);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
     struct sample_body body = {.weight_ns = weight, .frame_count = frames.count};
     uint64_t position;
     struct sample_record *record =
-        frames.is_lost ? NULL
-                       : sample_ring_take(ring, sizeof *record + sizeof body + frame_bytes + stack,
-                                          SAMPLE_RECORD_SAMPLE, &position);
+        frames.is_lost
+            ? NULL
+            : sample_ring_take(ring, sizeof *record + sizeof body + frame_bytes + stack_bytes,
+                               SAMPLE_RECORD_SAMPLE, &position);
     if (!record) {
         atomic_fetch_add_explicit(&ring->header->lost, 1, memory_order_relaxed);
         return frames.count * FRAME_BYTES;
@@ -163,17 +150,17 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
         body.registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
     record->time_ns = now;
     record->tid = thread->tid;
-    record->extra = (uint32_t)stack;
+    record->extra = (uint32_t)stack_bytes;
     record->flags =
-        (uint16_t)((is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
-                   (frames.is_cut ? SAMPLE_CUT : 0));
+        (uint16_t)((stack.is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
+                   (frames.is_cut ? SAMPLE_CUT : 0) | (stack.outer_bytes ? SAMPLE_TWO_STACKS : 0));
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, &body, sizeof body);
     if (frame_bytes)
         memcpy(out + sizeof body, thread->frames, frame_bytes);
-    memcpy(out + sizeof body + frame_bytes, (const void *)pointer, stack);
+    sample_stack_copy(&stack, out + sizeof body + frame_bytes);
     sample_ring_give(ring, record, position);
-    return stack + frames.count * FRAME_BYTES;
+    return stack_bytes + frames.count * FRAME_BYTES;
 }
 
 /* With very deep stacks a sample can take as long as the time up to the next one, and the program

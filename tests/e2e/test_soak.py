@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from ..builds import CHECKOUT
 from .interpreters import every_python, found
 from .private_tmp import obstacle, propagation
-from .profiles import PYTHON_NAME, chain
+from .profiles import PYTHON_NAME, calls, chain
 from .recorder import Recorder
 from .targets import SOAK
 
@@ -181,6 +182,29 @@ def test_a_program_that_waits_for_all_signals_gets_its_own_only(recordings, opti
     assert (status, out) == (0, "10 15\n"), err
 
 
+# Handlers that CPython installs run on a stack of their own.
+MANY_SIGNALS = """
+import os, signal, time
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+def send():
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        os.kill(os.getpid(), signal.SIGUSR1)
+send()
+"""
+
+
+@every_python()
+def test_samples_in_signal_handlers_are_whole(recordings, python):
+    recorder = Recorder(recordings)
+    status, _, err = recorder.run("-F", 1999, python, "-c", MANY_SIGNALS)
+    assert status == 0, err
+    assert figure(r"complete stacks ([\d.]+) %", err) >= 99.5, err
+    assert figure(r"unmatched ([\d.]+) %", err) <= 0.2, err
+    assert recorder.profile().share_of(calls("_start", "py::send:<string>")) > 0.7
+
+
 # Most of such a thread's life is its beginning and its end.
 SHORT_THREADS = """
 import threading
@@ -252,7 +276,7 @@ other = subprocess.Popen(["sleep", "60"], env={})  # without a ring of its own
 folder = os.environ["PITVIPER_RECORD"]
 path = folder + "/1.0.ring"
 fd = os.open(folder + "/new", os.O_RDWR | os.O_CREAT)
-os.write(fd, struct.pack("=IIiiQQ", 0x52565650, 1, other.pid, 1, 4096, 1))
+os.write(fd, struct.pack("=IIiiQQ", 0x52565650, VERSION, other.pid, 1, 4096, 1))
 os.ftruncate(fd, 8192)
 os.rename(folder + "/new", path)
 while os.path.exists(path):
@@ -269,7 +293,10 @@ print("there")
 
 def test_a_ring_that_is_shortened_does_not_end_the_recorder(recordings):
     recorder = Recorder(recordings)
-    status, out, err = recorder.run("-F", 999, sys.executable, "-c", SHORTENED)
+    header = (CHECKOUT / "src" / "formats" / "sample_ring.h").read_text()
+    version = re.search(r"SAMPLE_RING_VERSION = (\d+)", header)[1]
+    code = SHORTENED.replace("VERSION", version)
+    status, out, err = recorder.run("-F", 999, sys.executable, "-c", code)
     assert (status, out) == (0, "there\n"), err
     assert figure(r"([\d,]+) samples", err) > 100, err
 
