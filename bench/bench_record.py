@@ -143,9 +143,10 @@ def comparisons():
     program("pitviper.so")
     found = interpreters.found()
     chosen = [found[-1]] if "PITVIPER_MATRIX" in os.environ else [found[0], found[-1]]
-    for python in chosen:
-        for name in WORKLOADS:
-            work = Workload(python, name)
-            label = f"{python.label} {name}"
-            yield from times(work, label)
-            yield from quality(work, label)
+    with samply_module.permitted():
+        for python in chosen:
+            for name in WORKLOADS:
+                work = Workload(python, name)
+                label = f"{python.label} {name}"
+                yield from times(work, label)
+                yield from quality(work, label)

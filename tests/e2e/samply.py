@@ -8,10 +8,12 @@ from, a frame a function, a function a string. Names of native code are not in t
 frames of its own next to the real ones, marked as JavaScript; those are left out.
 """
 import bisect
+import contextlib
 import functools
 import gzip
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -50,6 +52,20 @@ def obstacle():
         return (f"samply may not record here (kernel.perf_event_paranoid is {level}): "
                 "sudo sysctl kernel.perf_event_paranoid=1")
     return None
+
+
+@contextlib.contextmanager
+def permitted():
+    """Root may permit what samply needs; what was set before comes back at the end."""
+    before = PARANOID.read_text()
+    must_change = find() and int(before) > MOST_PARANOID and os.access(PARANOID, os.W_OK)
+    if must_change:
+        PARANOID.write_text(str(MOST_PARANOID))
+    try:
+        yield
+    finally:
+        if must_change:
+            PARANOID.write_text(before)
 
 
 class Samply:
