@@ -1,12 +1,16 @@
 """`pitviper record`: what it costs the program that is recorded, and what it needs itself.
 
-The figure is the CPU time of a fixed amount of work, measured inside the program. Beside ours: the
-program alone, `perf record -g`, and what has to be done to see Python functions with perf or samply;
-on 3.15 Python's own sampling profiler.
+The first figure is the CPU time of a fixed amount of work, measured inside the program. Beside ours: the
+program alone, `perf record -g`, and what has to be done to see Python functions otherwise: perf or samply
+with -X perf, and from 3.15 on Python's own sampling profiler.
+
+The others are of one recording at 9999 Hz: how many samples there are and how good they are, what they
+take on the disk, and the CPU time of the recorder itself.
+
+On this machine: the oldest and the newest interpreter. In the sid root (PITVIPER_MATRIX): its newest.
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,77 +22,131 @@ from comparison import Comparison
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.e2e import interpreters, name_files  # noqa: E402
+from tests.e2e import interpreters, name_files, perf as perf_module  # noqa: E402
+from tests.e2e import samply as samply_module  # noqa: E402
 
 ROUNDS = 5
-WORKLOADS = {"calls": 3000, "stdlib-mix": 300, "8-threads": 3000, "300-deep": 3000,
-             "900-deep": 3000}  # how often: a second or so each
+PEER_ROUNDS = 2
+HERTZ = 9999
+WORKLOADS = {"calls": 1500, "stdlib-mix": 150, "8-threads": 1500, "300-deep": 1500,
+             "900-deep": 1500}  # how often: a second or so each
+SINGLE = [name for name in WORKLOADS if name != "8-threads"]
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Runner:
-    """Runs commands in a folder of its own, which is their home too: nobody's ~/.debug is touched."""
+class Run:
+    """A command that has ended: what the workload in it told, and what it cost itself."""
 
-    def __init__(self):
+    def __init__(self, command, folder):
+        environment = {**os.environ, "HOME": folder, "PERF_CONFIG": os.devnull}
+        with tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen([str(word) for word in command], cwd=folder, env=environment,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
+                                       text=True)
+            out = process.stdout.read()
+            self.own_s = self.time_of(process.pid)
+            process.wait()
+            err.seek(0)
+            self.err = err.read()
+        assert process.returncode == 0, (command, self.err[-500:])
+        told = re.search(r"^workload (\S+) (\S+) (\d+)", out, re.M)
+        self.work_s, self.process_s = float(told[1]), float(told[2])
+        name_files.remove(int(told[3]))
+
+    @staticmethod
+    def time_of(pid):
+        """CPU time of a process that ends, without its children's."""
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def figure(self, pattern):
+        return float(re.search(pattern, self.err)[1].replace(",", ""))
+
+
+class Workload:
+    """One workload on one interpreter, with all its commands."""
+
+    def __init__(self, python, name):
+        self.python = python
+        self.name = name
         self.folder = tempfile.TemporaryDirectory(prefix="pitviper-bench-")
-        self.environment = {**os.environ, "HOME": self.folder.name, "PERF_CONFIG": os.devnull}
+        self.script = [HERE / "record_workloads.py", name, WORKLOADS[name]]
+        self.kept = None
 
     def run(self, command):
-        process = subprocess.Popen([str(word) for word in command], cwd=self.folder.name,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env=self.environment)
-        out, err = process.communicate()
-        assert process.returncode == 0, (command, err[-500:])
-        name_files.remove(process.pid)
-        return float(out.split()[0]), err
+        return Run(command, self.folder.name)
 
-    def seconds(self, command):
-        return lambda: self.run(command)[0]
+    def seconds(self, *before, options=()):
+        command = [*before, self.python.executable, *options, *self.script]
+        return lambda: self.run(command).work_s
 
+    @staticmethod
+    def ours(hertz):
+        return [program("pitviper"), "record", "-F", hertz, "-o", "perf.data", "--"]
 
-def bytes_a_sample(runner, command):
-    def measure():
-        _, err = runner.run(command)
-        samples = int(re.search(r"([\d,]+) samples", err)[1].replace(",", ""))
-        return (Path(runner.folder.name) / "perf.data").stat().st_size / samples
-    return measure
+    def recording(self):
+        """One that all figures of quality are of."""
+        if not self.kept:
+            self.kept = self.run([*self.ours(HERTZ), self.python.executable, *self.script])
+            self.kept.bytes = (Path(self.folder.name) / "perf.data").stat().st_size
+        return self.kept
 
 
-def lost(runner, command):
-    def measure():
-        _, err = runner.run(command)
-        return float(re.search(r"([\d,]+) lost", err)[1].replace(",", ""))
-    return measure
+def times(work, label):
+    """Our CPU time beside that of others."""
+    def compare(what, hertz, peer_name, peer, **limits):
+        return Comparison(f"{label}, {what}", work.seconds(*work.ours(hertz)), peer, peer_name, "s",
+                          **limits)
+    at_full_speed = f"{HERTZ} Hz"
+    yield compare("999 Hz", 999, "alone", work.seconds(), most_ratio=1.03, rounds=ROUNDS)
+    if not perf_module.obstacle():
+        perf = [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data", "--"]
+        yield compare(at_full_speed, HERTZ, "perf record -g", work.seconds(*perf), rounds=ROUNDS,
+                      most_ratio=1.10 if work.name in SINGLE else None)
+        if work.python.perf_support:
+            yield compare(at_full_speed, HERTZ, "perf record -g, -X perf",
+                          work.seconds(*perf, options=["-X", "perf"]), rounds=PEER_ROUNDS)
+    if work.python.perf_support and not samply_module.obstacle():
+        samply = ["samply", "record", "-r", HERTZ, "--save-only", "-o", "samply.json", "--"]
+        yield compare(at_full_speed, HERTZ, "samply, -X perf",
+                      work.seconds(*samply, options=["-X", "perf"]), rounds=PEER_ROUNDS)
+    if work.python.version >= (3, 15):
+        own = ["-m", "profiling.sampling", "run", "-a", "-r", HERTZ, "--collapsed", "-o", "own.txt"]
+        yield compare(at_full_speed, HERTZ, "profiling.sampling", work.seconds(options=own),
+                      rounds=PEER_ROUNDS)
+
+
+def quality(work, label):
+    """What a recording is like."""
+    def one(what, unit, figure, **limits):
+        return Comparison(f"{label}, {what}", lambda: figure(work.recording()), None, "", unit,
+                          rounds=1, **limits)
+
+    def missing(run):
+        asked = run.process_s * HERTZ
+        return abs(run.figure(r"([\d,]+) samples") / asked - 1) * 100
+    has_events = "interrupted by perf events" in work.recording().err
+    yield one("samples other than asked for", "%", missing, most=2 if has_events else None)
+    yield one("lost samples", "", lambda run: run.figure(r"([\d,]+) lost"), most=0)
+    yield one("stacks not complete", "%",
+              lambda run: 100 - run.figure(r"complete stacks ([\d.]+) %"), most=0.5)
+    yield one("unmatched", "%", lambda run: run.figure(r"unmatched ([\d.]+) %"), most=0.2)
+    yield one("size of a sample", "bytes", lambda run: run.bytes / run.figure(r"([\d,]+) samples"),
+              most=400)
+    # Of the time in which there are samples, however long the machine takes for it.
+    yield one("recorder's CPU time", "% of a core", lambda run: run.own_s / run.process_s * 100,
+              most=15)
 
 
 def comparisons():
-    pitviper = program("pitviper")
     program("pitviper.so")
     found = interpreters.found()
-    runner = Runner()
-    for python in (found[0], found[-1]):
-        for workload, amount in WORKLOADS.items():
-            work = [python.executable, HERE / "record_workloads.py", workload, amount]
-            label = f"{python.label} {workload}"
-
-            def ours(hertz):
-                return [pitviper, "record", "-F", hertz, "-o", "perf.data", "--", *work]
-
-            perf = ["perf", "record", "-q", "-F", "9999", "-g", "-o", "other.data", "--", *work]
-            yield Comparison(f"{label}, 999 Hz", runner.seconds(ours(999)), runner.seconds(work),
-                             "alone", "s", most_ratio=1.03, rounds=ROUNDS)
-            yield Comparison(f"{label}, 9999 Hz", runner.seconds(ours(9999)), runner.seconds(perf),
-                             "perf record -g", "s", most_ratio=1.10, rounds=ROUNDS)
-            if python.version >= (3, 12):
-                perf_support = [*perf[:-3], "-X", "perf", *perf[-3:]]
-                yield Comparison(f"{label}, 9999 Hz", runner.seconds(ours(9999)),
-                                 runner.seconds(perf_support), "perf record -g, -X perf", "s",
-                                 rounds=2)
-                if shutil.which("samply"):
-                    samply = ["samply", "record", "-r", "9999", "--save-only", "-o", "samply.json",
-                              "--", python.executable, "-X", "perf", *work[1:]]
-                    yield Comparison(f"{label}, 9999 Hz", runner.seconds(ours(9999)),
-                                     runner.seconds(samply), "samply, -X perf", "s", rounds=2)
-            yield Comparison(f"{label}, size of a sample", bytes_a_sample(runner, ours(9999)),
-                             lambda: 0, "-", "bytes", most=400, rounds=1)
-            yield Comparison(f"{label}, lost samples", lost(runner, ours(9999)), lambda: 0, "-", "",
-                             most=0, rounds=1)
+    chosen = [found[-1]] if "PITVIPER_MATRIX" in os.environ else [found[0], found[-1]]
+    with samply_module.permitted():
+        for python in chosen:
+            for name in WORKLOADS:
+                work = Workload(python, name)
+                label = f"{python.label} {name}"
+                yield from times(work, label)
+                yield from quality(work, label)

@@ -7,10 +7,10 @@ from typing import Callable, Optional
 class Comparison:
     """`ours` and `peer` are functions that run once and return a figure in `unit`, the less the
     better. Give the budget as a limit for the ratio ours / peer, for our figure itself, or for what
-    it is above the peer's."""
+    it is above the peer's. Without a peer our figure stands alone."""
     what: str
     ours: Callable[[], float]
-    peer: Callable[[], float]
+    peer: Optional[Callable[[], float]]
     peer_name: str
     unit: str
     most_ratio: Optional[float] = None
@@ -22,7 +22,7 @@ class Comparison:
         ours, peer = [], []
         for _ in range(self.rounds):
             ours.append(self.ours())
-            peer.append(self.peer())
+            peer.append(self.peer() if self.peer else 0)
         return Row(self, min(ours), min(peer))
 
 
@@ -54,9 +54,10 @@ class Row:
             budget.append(f"{c.most:g} {c.unit}")
         if c.most_more is not None:
             budget.append(f"{c.most_more:g} {c.unit} more")
-        return (c.what, f"{self.ours:.4g} {c.unit}", f"{self.peer:.4g} {c.unit} ({c.peer_name})",
+        return (c.what, f"{self.ours:.4g} {c.unit}",
+                f"{self.peer:.4g} {c.unit} ({c.peer_name})" if c.peer else "-",
                 f"{self.ratio:.2f}x" if self.peer else "-", " and ".join(budget) or "-",
-                "met" if self.met else "NOT MET")
+                "-" if not budget else "met" if self.met else "NOT MET")
 
 
 def print_table(rows):

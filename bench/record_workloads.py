@@ -1,5 +1,7 @@
 """Programs that are recorded: `python record_workloads.py NAME ROUNDS` does a fixed amount of work and
-prints the CPU time that it took, in seconds; start-up is not part of it."""
+prints "workload": the CPU time that it took, in seconds, that of the whole process up to here, and the
+number of the process. Start-up is part of the second only."""
+import os
 import sys
 import threading
 import time
@@ -40,4 +42,5 @@ WORK = {
 if __name__ == "__main__":
     begin = time.process_time()
     WORK[sys.argv[1]](int(sys.argv[2]))
-    print(time.process_time() - begin)
+    end = time.process_time()
+    print("workload", end - begin, end, os.getpid())

@@ -1,6 +1,12 @@
 /* Taking room is a compare-and-swap on `head` after a look at `tail`: both only grow, so room that
  * was there stays there. A writer that dies between taking and sealing leaves a record that is
- * never sealed; the reader stops in front of it, and what comes behind is lost with the process. */
+ * never sealed; the reader stops in front of it, and what comes behind is lost with the process.
+ *
+ * Writing to a mapping of a full disk would be the end of the process. So the kernel is asked for
+ * the pages before they are written to, a piece at a time, as the first round through the ring goes
+ * on: most processes end long before its end, and a fork should cost little. It says no when there
+ * is no room (MADV_POPULATE_WRITE, Linux 5.14). Older kernels are asked for all of it at the
+ * beginning. */
 #include "formats/sample_ring.h"
 
 #include <errno.h>
@@ -10,6 +16,12 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { PIECE_BYTES = 64 << 10 };
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static bool is_size_of_ring(uint64_t bytes)
 {
@@ -37,6 +49,32 @@ static int map_ring(struct sample_ring *ring, int fd, uint64_t data_bytes)
     return 0;
 }
 
+/* Room in the file for the first bytes of the data, in whole pieces. 0 or negative errno. */
+static int make_room(struct sample_ring *ring, uint64_t bytes)
+{
+    uint64_t from = atomic_load_explicit(&ring->room_bytes, memory_order_relaxed);
+    uint64_t to = (bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
+    if (to > ring->data_bytes)
+        to = ring->data_bytes;
+    if (to <= from)
+        return 0;
+    if (madvise(ring->data + from, to - from, MADV_POPULATE_WRITE) < 0)
+        return -errno;
+    /* Another thread may have come farther meanwhile; then it is asked again for what is there. */
+    atomic_store_explicit(&ring->room_bytes, to, memory_order_relaxed);
+    return 0;
+}
+
+static int make_first_room(struct sample_ring *ring, int fd)
+{
+    if (madvise(ring->header, SAMPLE_RING_HEADER_BYTES, MADV_POPULATE_WRITE) == 0)
+        return make_room(ring, PIECE_BYTES);
+    if (errno != EINVAL)
+        return -errno;
+    ring->room_bytes = ring->data_bytes;
+    return -posix_fallocate(fd, 0, (off_t)(SAMPLE_RING_HEADER_BYTES + ring->data_bytes));
+}
+
 static uint64_t some_number(const void *address)
 {
     struct timespec now;
@@ -51,16 +89,18 @@ int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data
     if (fd < 0)
         return -errno;
     int error = 0;
-    /* Writing to a mapping of a full disk would be the end of the process: take the room now. */
-    off_t bytes = (off_t)(SAMPLE_RING_HEADER_BYTES + data_bytes);
+    *ring = (struct sample_ring){0};
     if (!is_size_of_ring(data_bytes))
         error = -EINVAL;
-    else
-        error = -posix_fallocate(fd, 0, bytes);
+    else if (ftruncate(fd, (off_t)(SAMPLE_RING_HEADER_BYTES + data_bytes)) < 0)
+        error = -errno;
     if (error == 0)
         error = map_ring(ring, fd, data_bytes);
+    if (error == 0)
+        error = make_first_room(ring, fd);
     close(fd);
     if (error < 0) {
+        sample_ring_close(ring);
         unlink(path);
         return error;
     }
@@ -76,6 +116,12 @@ void sample_ring_close(struct sample_ring *ring)
     *ring = (struct sample_ring){0};
 }
 
+static bool has_room(struct sample_ring *ring, uint64_t bytes)
+{
+    uint64_t room = atomic_load_explicit(&ring->room_bytes, memory_order_relaxed);
+    return bytes <= room || room == ring->data_bytes || make_room(ring, bytes) == 0;
+}
+
 struct sample_record *sample_ring_take(struct sample_ring *ring, size_t bytes, uint16_t type,
                                        uint64_t *ret_position)
 {
@@ -83,7 +129,7 @@ struct sample_record *sample_ring_take(struct sample_ring *ring, size_t bytes, u
     uint64_t position = atomic_load_explicit(&header->head, memory_order_relaxed);
     do {
         uint64_t tail = atomic_load_explicit(&header->tail, memory_order_acquire);
-        if (position - tail + bytes > ring->data_bytes)
+        if (position - tail + bytes > ring->data_bytes || !has_room(ring, position + bytes))
             return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&header->head, &position, position + bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -127,6 +173,10 @@ int sample_ring_open(struct sample_ring *ring, const char *path)
 const struct sample_record *sample_ring_peek_at(const struct sample_ring *ring, uint64_t position)
 {
     uint64_t mask = ring->data_bytes - 1;
+    uint64_t head = atomic_load_explicit(&ring->header->head, memory_order_acquire);
+    /* Behind it the file may have no page yet, and reading would make one. */
+    if (head - position - 1 >= ring->data_bytes)
+        return NULL;
     const struct sample_record *record = (const void *)(ring->data + (position & mask));
     uint64_t seal = atomic_load_explicit(&record->seal, memory_order_acquire);
     if (seal != sample_ring_seal(ring->seal, position) || record->bytes < sizeof *record ||

@@ -96,6 +96,7 @@ enum {
     SAMPLE_STACK_WHOLE = 1, /* the copy reaches the end of the thread's stack */
     SAMPLE_WAITING = 2,     /* the thread was not running (only with SAMPLE_CLOCK_WALL) */
     SAMPLE_CUT = 4,         /* not all Python frames are there */
+    SAMPLE_TWO_STACKS = 8,  /* a handler of the program's on a signal stack: see below */
 };
 
 enum { SAMPLE_REGISTERS = 17 };
@@ -113,6 +114,13 @@ struct sample_body {
     /* uint64_t kernel[kernel_words]; innermost address first
      * uint64_t frames[frame_count]; innermost first, see below
      * uint8_t stack[extra]; from the stack pointer on, padded to 8 bytes */
+};
+
+/* With SAMPLE_TWO_STACKS the copy is that of the signal stack, that of the thread's stack from
+ * where it was interrupted, and this. */
+struct sample_two_stacks {
+    uint64_t inner_bytes; /* of the signal stack's copy */
+    uint64_t outer_avma;  /* where the other one begins */
 };
 
 /* A Python frame is (code number << 32 | offset of the instruction in the bytecode, in bytes); the
@@ -148,6 +156,7 @@ struct sample_ring {
     struct sample_ring_header *header; /* NULL: closed */
     uint8_t *data;                     /* mapped twice in a row */
     uint64_t data_bytes, seal;         /* the header's when it was mapped: others can change it */
+    _Atomic uint64_t room_bytes;       /* the writer's: the file has room for so many of the data */
 };
 
 /* Makes the file and maps it; the header is zeroed but for data_bytes and seal. 0 or negative
@@ -158,7 +167,7 @@ int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data
 void sample_ring_close(struct sample_ring *ring);
 
 /* Room for a record of so many bytes (a multiple of 8), its header filled in but for time, tid and
- * extra. NULL when there is none. */
+ * extra. NULL when there is none, in the ring or on the disk. */
 struct sample_record *sample_ring_take(struct sample_ring *ring, size_t bytes, uint16_t type,
                                        uint64_t *ret_position);
 

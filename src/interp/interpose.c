@@ -254,24 +254,24 @@ int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
 
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    if (!sampler_uses_signal(signal))
+    if (!sampler_handles_signal(signal))
         return REAL(sigaction)(signal, action, old);
-    sampler_give_action(old);
-    if (!action || (!(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL))
-        return 0; /* asked, or set to what the program believes it to be */
-    sampler_step_aside();
-    return REAL(sigaction)(signal, action, NULL);
+    struct sigaction before;
+    sampler_give_action(&before);
+    if (action && sampler_set_action(signal, action) < 0)
+        return -1;
+    if (old)
+        *old = before;
+    return 0;
 }
 
 EXPORT handler_function signal(int number, handler_function handler)
 {
-    if (!sampler_uses_signal(number))
+    if (!sampler_handles_signal(number))
         return REAL(signal)(number, handler);
-    if (handler == SIG_DFL)
-        return SIG_DFL;
-    sampler_step_aside();
-    REAL(signal)(number, handler);
-    return SIG_DFL;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    sigaddset(&action.sa_mask, number);
+    return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
 /* A set without our signal. */

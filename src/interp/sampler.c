@@ -16,6 +16,7 @@
 #include "interp/pyapi.h"
 #include "interp/sample_frames.h"
 #include "interp/sample_kernel.h"
+#include "interp/sample_stack.h"
 #include "interp/sample_thread.h"
 #include "interp/sample_trigger.h"
 
@@ -33,7 +34,9 @@
 
 enum {
     NS_PER_SECOND = 1000000000,
-    MOST_STACK_BYTES = 512 << 10, /* of one sample */
+    FRAME_BYTES = 64, /* of a Python frame, what is read of it */
+    MOST_NS_PER_BYTE = 2,
+    REST = 4,
     MOST_MAPS_BYTES = 256 << 10,
     MOST_RINGS = 1000, /* of one process number: one more with each exec */
     LEAST_HZ = 1,
@@ -90,20 +93,6 @@ static void announce_thread(struct sample_thread *thread, uint64_t now)
     thread->is_announced = true;
 }
 
-/* How many bytes from the stack pointer on are the thread's stack. */
-static size_t stack_bytes(const struct sample_thread *thread, uintptr_t pointer, bool *ret_whole)
-{
-    *ret_whole = false;
-    if (pointer < thread->stack_low || pointer >= thread->stack_high) {
-        /* A stack that somebody made. Its page is there, and nothing is known of others. */
-        size_t rest = 4096 - (pointer & 4095);
-        return rest & ~(size_t)7;
-    }
-    size_t bytes = (thread->stack_high - pointer) & ~(size_t)7;
-    *ret_whole = bytes <= MOST_STACK_BYTES;
-    return *ret_whole ? bytes : MOST_STACK_BYTES;
-}
-
 /* The time that this sample stands for, and whether the thread has slept through it. */
 static uint64_t weight_of(struct sample_thread *thread, const siginfo_t *info, uint64_t now,
                           bool *ret_waiting)
@@ -133,34 +122,34 @@ static struct sample_kernel_result interrupts_of(struct sample_thread *thread)
     return sample_kernel_read(thread, NS_PER_SECOND / sampler.frequency_hz, thread->kernel_words);
 }
 
-static void take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at,
-                        uint64_t now)
+/* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
+static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at,
+                          uint64_t now)
 {
     struct sample_ring *ring = &sampler.ring;
-    uint64_t period = NS_PER_SECOND / sampler.frequency_hz;
-    bool is_waiting, is_whole;
+    bool is_waiting;
     struct sample_kernel_result kernel = interrupts_of(thread);
     if (kernel.user + kernel.kernel == 0)
-        return; /* the sample before has it already */
-    if (now < thread->rest_until_ns) {
-        thread->skipped += kernel.user + kernel.kernel;
-        return;
-    }
-    struct sample_body body = {.kernel_weight_ns = kernel.kernel * period,
-                               .kernel_words = kernel.words};
-    body.weight_ns = kernel.user * weight_of(thread, info, now, &is_waiting);
-    if (sampler.trigger != SAMPLE_TRIGGER_PERF_USER)
-        *(kernel.user ? &body.weight_ns : &body.kernel_weight_ns) += thread->skipped * period;
-    thread->skipped = 0;
+        return 0; /* the sample before has it already */
+    struct sample_body body = {
+        .weight_ns = kernel.user * weight_of(thread, info, now, &is_waiting),
+        .kernel_weight_ns = kernel.kernel * (NS_PER_SECOND / sampler.frequency_hz),
+        .kernel_words = kernel.words};
+    *(kernel.user ? &body.weight_ns : &body.kernel_weight_ns) += thread->owed_ns;
+    thread->owed_ns = body.weight_ns + body.kernel_weight_ns;
+    if (now < thread->rest_until_ns)
+        return 0;
     if (!thread->is_announced)
         announce_thread(thread, kernel.words ? kernel.oldest_ns : now);
-    uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-    struct sample_frames_result frames = sample_frames_read(
-        ring, thread->stack_low, thread->stack_high, thread->frames, SAMPLE_THREAD_FRAMES);
-    size_t stack = stack_bytes(thread, pointer, &is_whole);
+    struct sample_frames_result frames = {0};
+    if (thread->frames)
+        frames = sample_frames_read(ring, thread->stack_low, thread->stack_high, thread->frames,
+                                    SAMPLE_THREAD_FRAMES);
+    struct sample_stack stack = sample_stack_find(thread, at);
+    size_t stack_bytes = sample_stack_bytes(&stack);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
     size_t kernel_bytes = kernel.words * sizeof *thread->kernel_words;
-    size_t bytes = sizeof body + kernel_bytes + frame_bytes + stack;
+    size_t bytes = sizeof body + kernel_bytes + frame_bytes + stack_bytes;
     uint64_t position;
     struct sample_record *record = NULL;
     if (!frames.is_lost)
@@ -168,8 +157,9 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
     if (!record) {
         atomic_fetch_add_explicit(&ring->header->lost, kernel.user + kernel.kernel,
                                   memory_order_relaxed);
-        return;
+        return frames.count * FRAME_BYTES;
     }
+    thread->owed_ns = 0;
     if (frames.is_cut)
         atomic_fetch_add_explicit(&ring->header->unreadable, 1, memory_order_relaxed);
     body.frame_count = frames.count;
@@ -177,28 +167,36 @@ static void take_sample(struct sample_thread *thread, const siginfo_t *info, con
         body.registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
     record->time_ns = now;
     record->tid = thread->tid;
-    record->extra = (uint32_t)stack;
+    record->extra = (uint32_t)stack_bytes;
     record->flags =
-        (uint16_t)((is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
-                   (frames.is_cut ? SAMPLE_CUT : 0));
+        (uint16_t)((stack.is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
+                   (frames.is_cut ? SAMPLE_CUT : 0) | (stack.outer_bytes ? SAMPLE_TWO_STACKS : 0));
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, &body, sizeof body);
-    memcpy(out += sizeof body, thread->kernel_words, kernel_bytes);
-    memcpy(out += kernel_bytes, thread->frames, frame_bytes);
-    memcpy(out + frame_bytes, (const void *)pointer, stack);
+    out += sizeof body;
+    if (kernel_bytes)
+        memcpy(out, thread->kernel_words, kernel_bytes);
+    out += kernel_bytes;
+    if (frame_bytes)
+        memcpy(out, thread->frames, frame_bytes);
+    sample_stack_copy(&stack, out + frame_bytes);
     sample_ring_give(ring, record, position);
+    return stack_bytes + frames.count * FRAME_BYTES;
 }
 
-/* With very deep stacks a sample can take longer than the time up to the next one, and the program
- * would stand still: it gets as much time as the sample took. */
+/* With very deep stacks a sample can take as long as the time up to the next one, and the program
+ * would hardly get on: it gets REST times as long as the sample took. Not more than such a sample
+ * should take, since other programs may have had the processor meanwhile. */
 static void take_sample_in_time(struct sample_thread *thread, const siginfo_t *info,
                                 const ucontext_t *at)
 {
     uint64_t begin = time_of(CLOCK_MONOTONIC);
-    take_sample(thread, info, at, begin);
-    uint64_t end = time_of(CLOCK_MONOTONIC);
-    if (end - begin > NS_PER_SECOND / sampler.frequency_hz / 2)
-        thread->rest_until_ns = end + (end - begin);
+    size_t bytes = take_sample(thread, info, at, begin);
+    uint64_t end = time_of(CLOCK_MONOTONIC), took = end - begin;
+    if (took > bytes * MOST_NS_PER_BYTE)
+        took = bytes * MOST_NS_PER_BYTE;
+    if (took > NS_PER_SECOND / sampler.frequency_hz / 4)
+        thread->rest_until_ns = end + REST * took;
     thread->handled_ns = end;
 }
 
@@ -216,16 +214,26 @@ static void pass_on(int signal, siginfo_t *info, void *context)
     }
 }
 
+/* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code.
+ */
+static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
+{
+    struct sample_thread thread = {.tid = (uint32_t)gettid()};
+    take_sample(&thread, info, at);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct sample_thread *thread = sample_thread_mine();
     if (!sample_trigger_is_source(info))
         pass_on(signal, info, context);
-    else if (thread && sampler.is_on)
+    else if (!sampler.is_on && thread)
+        sample_trigger_remove(thread); /* we have stepped aside */
+    else if (thread)
         take_sample_in_time(thread, info, context);
     else if (sampler.is_on)
-        atomic_fetch_add_explicit(&sampler.ring.header->lost, 1, memory_order_relaxed);
+        sample_unknown_thread(info, context);
     errno = saved_errno;
 }
 
@@ -343,7 +351,7 @@ static void in_child(void)
     if (thread) {
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
-        thread->cpu_ns = thread->time_ns = 0;
+        thread->cpu_ns = thread->time_ns = thread->owed_ns = 0;
     }
     if (!open_ring())
         return;
@@ -390,27 +398,51 @@ bool sampler_uses_signal(int signal)
     return sampler.is_on && signal == sample_trigger_signal(sampler.trigger);
 }
 
+bool sampler_handles_signal(int signal)
+{
+    /* The child of a vfork shares this memory, but not the handlers. */
+    return signal && signal == sample_trigger_signal(sampler.trigger) && getpid() == sampler.pid;
+}
+
 int sampler_descriptor(void)
 {
     return sampler.is_on ? sample_trigger_descriptor() : -1;
 }
 
-void sampler_give_action(struct sigaction *ret_action)
+static void step_aside(void)
 {
-    if (ret_action)
-        *ret_action = sampler.theirs;
-}
-
-void sampler_step_aside(void)
-{
-    if (!sampler.is_on || getpid() != sampler.pid)
+    if (!sampler.is_on)
         return;
     struct sample_thread *thread = sample_thread_mine();
+    sampler.is_on = false;
     sample_trigger_end();
     if (thread)
         sample_trigger_remove(thread);
     say_problem("the program uses the sampler's signal itself");
-    sampler.is_on = false;
+}
+
+static bool does(const struct sigaction *action, void (*what)(int))
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == what;
+}
+
+/* Timers of other threads end when they come next (on_signal). So our handler stays in front of the
+ * program's, with all that the program wants of its own. */
+int sampler_set_action(int signal, const struct sigaction *action)
+{
+    struct sigaction both = *action;
+    both.sa_sigaction = on_signal;
+    both.sa_flags |= SA_SIGINFO;
+    sampler.theirs = *action;
+    if (does(action, SIG_DFL))
+        return 0; /* what it was, or as good: see pass_on */
+    step_aside();
+    return interpose_sigaction(signal, does(action, SIG_IGN) ? action : &both, NULL);
+}
+
+void sampler_give_action(struct sigaction *ret_action)
+{
+    *ret_action = sampler.theirs;
 }
 
 void sampler_before_exec(void)

@@ -26,13 +26,15 @@ void sampler_exec_failed(void);
 /* Whether a signal is in use by the sampler of this process. */
 bool sampler_uses_signal(int signal);
 
+/* Whether its handler is ours, even if the sampler has stopped. */
+bool sampler_handles_signal(int signal);
+
 /* A descriptor that the program does not know of; -1: there is none. */
 int sampler_descriptor(void);
 
-/* What the program believes to be the action of our signal. */
+/* The program's action for a signal that we handle. If it wants the signal for itself, the sampler
+ * stops. 0, or -1 and errno. */
+int sampler_set_action(int signal, const struct sigaction *action);
 void sampler_give_action(struct sigaction *ret_action);
-
-/* The program wants our signal for itself: the sampler stops. */
-void sampler_step_aside(void);
 
 #endif

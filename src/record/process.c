@@ -259,6 +259,22 @@ static size_t resolve_frames(struct process *process, const struct ring_record_s
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
+/* The process may have written anything. */
+static void split_stacks(struct unwind_sample *state)
+{
+    struct sample_two_stacks end;
+    if (state->stack_bytes < sizeof end)
+        return;
+    size_t both = state->stack_bytes - sizeof end;
+    memcpy(&end, state->stack + both, sizeof end);
+    if (end.inner_bytes > both)
+        return;
+    state->stack_bytes = (size_t)end.inner_bytes;
+    state->outer_stack = state->stack + state->stack_bytes;
+    state->outer_bytes = both - state->stack_bytes;
+    state->outer_avma = end.outer_avma;
+}
+
 static enum unwind_end unwind_sample(struct process *process, const struct ring_record *record,
                                      struct unwind_frames *frames)
 {
@@ -267,6 +283,8 @@ static enum unwind_end unwind_sample(struct process *process, const struct ring_
                                   .stack_bytes = sample->stack_bytes,
                                   .stack_avma = sample->registers[REGISTER_SP],
                                   .is_whole = record->flags & SAMPLE_STACK_WHOLE};
+    if (record->flags & SAMPLE_TWO_STACKS)
+        split_stacks(&state);
     state.cpu.pc = sample->registers[REGISTER_PC];
     memcpy(state.cpu.registers, sample->registers, REGISTER_PC * sizeof *sample->registers);
     state.cpu.known = (1u << REGISTER_PC) - 1;

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_debug.h"
+#include "record/lost_pages.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -117,6 +118,7 @@ int recorder_open(const struct recording_settings *settings, struct recorder **r
         free(recorder);
         return error;
     }
+    lost_pages_are_zeros();
     code_files_init(&recorder->files, used.cache);
     recorder->context.recording = &recorder->recording;
     recorder->context.files = &recorder->files;

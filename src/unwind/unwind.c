@@ -152,11 +152,16 @@ static const struct unwind_rule *find_rule(struct unwinder *unwinder, uint64_t a
 
 static bool read_word(const struct unwind_sample *sample, uint64_t avma, uint64_t *ret_word)
 {
-    uint64_t offset = avma - sample->stack_avma;
-    if (avma < sample->stack_avma || sample->stack_bytes < sizeof *ret_word ||
-        offset > sample->stack_bytes - sizeof *ret_word)
+    uint64_t offset = avma - sample->stack_avma, outer_offset = avma - sample->outer_avma;
+    if (avma >= sample->stack_avma && sample->stack_bytes >= sizeof *ret_word &&
+        offset <= sample->stack_bytes - sizeof *ret_word) {
+        memcpy(ret_word, sample->stack + offset, sizeof *ret_word);
+        return true;
+    }
+    if (avma < sample->outer_avma || sample->outer_bytes < sizeof *ret_word ||
+        outer_offset > sample->outer_bytes - sizeof *ret_word)
         return false;
-    memcpy(ret_word, sample->stack + offset, sizeof *ret_word);
+    memcpy(ret_word, sample->outer_stack + outer_offset, sizeof *ret_word);
     return true;
 }
 

@@ -29,6 +29,10 @@ struct unwind_sample {
     const uint8_t *stack; /* copy of the memory from `stack_avma` on; borrowed */
     uint64_t stack_avma;  /* the stack pointer at the time of the sample */
     size_t stack_bytes;   /* how many of them are valid (perf's dyn_size) */
+    /* The stack that was left for this one, when a signal handler runs on a stack of its own. */
+    const uint8_t *outer_stack;
+    uint64_t outer_avma;
+    size_t outer_bytes; /* 0: there is none */
     /* The copy reaches the end of the stack: nothing can be behind it. perf never knows that: its
      * copies end early at pages that were not touched yet, too. */
     bool is_whole;

@@ -46,15 +46,7 @@ def perf(recordings):
 
 @pytest.fixture(scope="session")
 def permitted_for_samply():
-    """Root may permit what samply needs; what was set before comes back at the end."""
-    setting = perf_module.PARANOID
-    before = setting.read_text()
-    if (samply_module.find() and int(before) > samply_module.MOST_PARANOID
-            and os.access(setting, os.W_OK)):
-        setting.write_text(str(samply_module.MOST_PARANOID))
-        yield
-        setting.write_text(before)
-    else:
+    with samply_module.permitted():
         yield
 
 

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from . import samply as samply_module
 from .interpreters import every_python
 from .profiles import calls, chain
 from .recorder import TIME_LIMIT_S, Recorder
@@ -71,6 +72,24 @@ def test_perf_shows_the_lines(recorder, python):
     text = recorder.report("--no-children", "-g", "caller,srcline", "--no-inline")
     loop = FOO_BAR_BAZ.read_text().splitlines().index("        result += 1") + 1
     assert f"{FOO_BAR_BAZ.name}:{loop}" in text
+
+
+@every_python()
+def test_samply_shows_names_and_lines(recorder, python):
+    if not samply_module.find():
+        pytest.skip(samply_module.obstacle())
+    recorder.run("-F", 999, "-g", python, FOO_BAR_BAZ, 1)
+    chains = list(samply_module.Samply(recorder.folder).import_lines(recorder.data))
+    names = [f"py::{name}:{FOO_BAR_BAZ}" for name in reversed(CHAIN)]
+    shown = [[frame for frame in chain if frame[0] and frame[0].startswith("py::")]
+             for chain in chains]
+    whole = [frames for frames in shown if [name for name, _, _ in frames] == names]
+    # The others are the start and the end of the interpreter.
+    assert len(whole) > 100 and len(whole) > 0.7 * len(chains)
+    text = FOO_BAR_BAZ.read_text().splitlines()
+    assert {file for frames in whole for _, file, _ in frames} == {str(FOO_BAR_BAZ)}
+    inner = {text[line - 1].strip() for (_, _, line), *_ in whole}
+    assert {"for _ in range(n):", "result += 1"} <= inner
 
 
 def native_between(sample, caller, callee):

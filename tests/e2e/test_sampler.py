@@ -7,6 +7,7 @@ import pytest
 
 from ..builds import BUILD, built
 from . import perf as perf_module
+from .again import again
 from .cli import pitviper
 from .interpreters import every_python, found
 from .private_tmp import obstacle
@@ -18,6 +19,7 @@ from .unprivileged import take_back, unprivileged
 
 CHAIN = ["<module>", "baz", "bar", "foo"]
 TOLERANCE = 0.1
+POINTS = 0.03  # of 1, between two profilers
 LINE_ROW = re.compile(r"\s*([\d.]+)%\s+[\d.]+%\s+(\S.*?)\s*$", re.M)
 
 oldest_and_newest = pytest.mark.parametrize(
@@ -102,6 +104,65 @@ def test_functions_have_their_share(recordings, python, program):
     out, err = recorded(recorder, "-F", 999, python, KNOWN_COSTS, program, 4)
     need_perf_events(err)
     assert_true(parts(recorder), json.loads(out))
+
+
+def shares_by(samples, kind):
+    """{kind of a sample: its share of their weight}."""
+    weights = {}
+    for sample in samples:
+        weights[kind(sample)] = weights.get(kind(sample), 0) + sample.weight
+    return {name: weight / sum(weights.values()) for name, weight in weights.items()}
+
+
+def part_of(sample):
+    """The part of the program that runs, None outside of all. A function may stand there twice: as
+    itself and as the trampoline of -X perf."""
+    names = [frame.function for frame in sample.stack if frame.file == str(KNOWN_COSTS)]
+    parts = [name for name in names if name not in ("<module>", "main", "languages")]
+    return parts[0] if parts else None
+
+
+def module_of(sample):
+    return sample.stack[-1].module
+
+
+def is_the_programs(sample):
+    """Not the sampler's work, of which perf sees the kernel's part and libc's, too: memcpy."""
+    return not re.search(r"\[kernel|pitviper\.so|/libc\.so", module_of(sample))
+
+
+def assert_like(ours, perfs):
+    different = {name: (ours.get(name, 0), perfs.get(name, 0)) for name in ours.keys() | perfs.keys()
+                 if abs(ours.get(name, 0) - perfs.get(name, 0)) > POINTS}
+    assert not different, different
+
+
+@every_python(at_least=(3, 12), frame_pointers=True)
+@again
+def test_shares_are_those_of_perf(recordings, python, perf):
+    """Both sample the same run. Python functions are compared where perf's stacks are whole: those
+    that end in libz or libc are not, for lack of frame pointers."""
+    data = recordings / "perf.fp.data"
+    recorder = Recorder(recordings, before=[perf.path, "record", "-q", "-F", 1999, "-g", "-o", data])
+    _, err = recorded(recorder, "-F", 1999, python, "-X", "perf", KNOWN_COSTS, "languages", 4)
+    need_perf_events(err)
+    ours = recorder.profile()
+    perfs = perf_module.Recording(perf, data).profile()
+    perf.recordings.append(perf_module.Recording(perf, data))  # so that its maps are removed
+    ours, perfs = ([sample for sample in profile.samples
+                    if sample.pid in ours.pids and sample.stack and is_the_programs(sample)]
+                   for profile in (ours, perfs))
+    assert min(len(ours), len(perfs)) > 4000
+    modules = shares_by(perfs, module_of)
+    assert max(modules.values()) < 0.95  # not all is in one
+    assert_like(shares_by(ours, module_of), modules)
+
+    def parts_in_python(samples):
+        own = [sample for sample in samples if module_of(sample) == python.executable]
+        return shares_by(own, part_of)
+    parts = parts_in_python(perfs)
+    assert parts.get(None, 0) < POINTS and len(parts) >= 5
+    assert_like(parts_in_python(ours), parts)
 
 
 @oldest_and_newest

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from ..builds import CHECKOUT
 from .interpreters import every_python, found
-from .profiles import PYTHON_NAME, chain
+from .private_tmp import obstacle, propagation
+from .profiles import PYTHON_NAME, calls, chain
 from .recorder import Recorder
 from .targets import SOAK
 
@@ -108,21 +110,30 @@ def test_exceptions_that_generators_pass_on(recordings, python):
     assert recorder.profile().share_of(chain("innermost", "spin")) > 0.8
 
 
-# The program's own handler for the signal of perf events, which only it may get.
+# The program's own handler for the sampler's signal, which only it may get, whatever other threads do.
 OWN_HANDLER = """
-import os, signal, time
+import os, signal, threading, time
 def spin(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         sum(range(1000))
 def before(): spin(0.5)
 def behind(): spin(0.5)
+done = threading.Event()
+waiting = [threading.Thread(target=done.wait) for _ in range(4)]
+for thread in waiting:
+    thread.start()
 before()
 got = []
-signal.signal(signal.{signal}, lambda number, frame: got.append(number))
+def handler(number, frame): got.append(number)
+was = signal.signal(signal.{signal}, handler)
 behind()
 os.kill(os.getpid(), signal.{signal})
-print(len(got), flush=True)
+done.set()
+for thread in waiting:
+    thread.join()
+again = signal.signal(signal.{signal}, signal.SIG_DFL)
+print(len(got), was == signal.SIG_DFL, again == handler, flush=True)
 """
 
 
@@ -135,7 +146,7 @@ def test_a_program_that_wants_the_signal_gets_it(recordings, options, name):
                                     OWN_HANDLER.format(signal=name))
     if name == "SIGTRAP" and "interrupted by perf events" not in err:
         pytest.skip("there are no perf events here, whose signal this is")
-    assert (status, out) == (0, "1\n"), err
+    assert (status, out) == (0, "1 True True\n"), err
     assert "the program uses the sampler's signal itself" in err
     samples = recorder.profile().samples
     assert sum(map(chain("before", "spin"), samples)) > 200
@@ -169,6 +180,125 @@ def test_a_program_that_waits_for_all_signals_gets_its_own_only(recordings, opti
     recorder = Recorder(recordings)
     status, out, err = recorder.run("-F", 999, *options, sys.executable, "-c", WAIT_FOR_ALL)
     assert (status, out) == (0, "10 15\n"), err
+
+
+# Handlers that CPython installs run on a stack of their own.
+MANY_SIGNALS = """
+import os, signal, time
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+def send():
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        os.kill(os.getpid(), signal.SIGUSR1)
+send()
+"""
+
+
+@every_python()
+def test_samples_in_signal_handlers_are_whole(recordings, python):
+    recorder = Recorder(recordings)
+    status, _, err = recorder.run("-F", 1999, python, "-c", MANY_SIGNALS)
+    assert status == 0, err
+    assert figure(r"complete stacks ([\d.]+) %", err) >= 99.5, err
+    assert figure(r"unmatched ([\d.]+) %", err) <= 0.2, err
+    assert recorder.profile().share_of(calls("_start", "py::send:<string>")) > 0.7
+
+
+# Most of such a thread's life is its beginning and its end.
+SHORT_THREADS = """
+import threading
+def work(): sum(range(1000))
+for _ in range(2000):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+"""
+
+
+@every_python()
+def test_short_threads_lose_no_samples(recordings, python):
+    recorder = Recorder(recordings, is_fast=True)
+    status, _, err = recorder.run("-F", 9999, python, "-c", SHORT_THREADS)
+    assert status == 0, err
+    assert figure(r"([\d,]+) samples", err) > 500, err
+    assert figure(r"([\d,]+) lost", err) == 0, err
+    assert figure(r"complete stacks ([\d.]+) %", err) >= 99.5, err
+
+
+# The rings are in a place that is full from some moment on, also for the rings of its children.
+FULL = """
+import os, time
+def spin():
+    end = time.process_time() + 0.7
+    while time.process_time() < end:
+        sum(range(1000))
+def before(): spin()
+def behind(): spin()
+before()
+hog = os.open(os.path.dirname(os.environ["PITVIPER_RECORD"]) + "/hog", os.O_WRONLY | os.O_CREAT)
+for bytes in (1 << 20, 4096):
+    try:
+        while True:
+            os.write(hog, b"x" * bytes)
+    except OSError:
+        pass
+behind()
+pid = os.fork()
+if pid == 0:
+    behind()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+print("there")
+"""
+
+
+def in_small_memory(*command):
+    """A command with a /dev/shm of its own that has just the room the recorder asks for."""
+    return ["unshare", "--mount", "--propagation", propagation(), "sh", "-c",
+            'mount -t tmpfs -o size=257m none /dev/shm && exec "$@"', "sh", *command]
+
+
+@every_python()
+def test_a_full_disk_loses_samples_and_nothing_else(recordings, python):
+    if os.geteuid() != 0 or obstacle():
+        pytest.skip(obstacle() or "only root may mount a small /dev/shm")
+    recorder = Recorder(recordings, before=in_small_memory())
+    status, out, err = recorder.run("-F", 999, python, "-c", FULL)
+    assert (status, out) == (0, "there\n"), err
+    assert any(map(chain("before", "spin"), recorder.profile().samples))
+
+
+# A ring that is none, shortened as soon as the recorder has it.
+SHORTENED = """
+import os, struct, subprocess, time
+other = subprocess.Popen(["sleep", "60"], env={})  # without a ring of its own
+folder = os.environ["PITVIPER_RECORD"]
+path = folder + "/1.0.ring"
+fd = os.open(folder + "/new", os.O_RDWR | os.O_CREAT)
+os.write(fd, struct.pack("=IIiiQQ", 0x52565650, VERSION, other.pid, 1, 4096, 1))
+os.ftruncate(fd, 8192)
+os.rename(folder + "/new", path)
+while os.path.exists(path):
+    time.sleep(0.01)
+os.ftruncate(fd, 0)
+end = time.process_time() + 0.5
+while time.process_time() < end:
+    pass
+other.kill()
+other.wait()
+print("there")
+"""
+
+
+def test_a_ring_that_is_shortened_does_not_end_the_recorder(recordings):
+    recorder = Recorder(recordings)
+    header = (CHECKOUT / "src" / "formats" / "sample_ring.h").read_text()
+    version = re.search(r"SAMPLE_RING_VERSION = (\d+)", header)[1]
+    code = SHORTENED.replace("VERSION", version)
+    status, out, err = recorder.run("-F", 999, sys.executable, "-c", code)
+    assert (status, out) == (0, "there\n"), err
+    assert figure(r"([\d,]+) samples", err) > 100, err
 
 
 # As daemons do it. Later it has descriptors of its own with the numbers of those that were there.

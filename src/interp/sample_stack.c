@@ -1,0 +1,94 @@
+/* Usually it is all from the stack pointer to the end of the thread's stack.
+ *
+ * Handlers of the program's own with SA_ONSTACK, as CPython installs them, run on the thread's
+ * signal stack: the one that we gave it or one of its own. When a sample comes there, its callers
+ * are on two stacks:
+ *
+ *     signal stack     | our handler | their handler | what the kernel saved |
+ *                                    ^ stack pointer           |
+ *     thread's stack              | interrupted function | its callers ... |
+ *                                 ^ the stack pointer saved there
+ *
+ * What the kernel saved first lies at the very end of the signal stack. It is recognised by the
+ * place and size of that stack, which are a part of it. */
+#include "interp/sample_stack.h"
+
+#include "formats/sample_ring.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    MOST_BYTES = 512 << 10,      /* of one stack */
+    MOST_SAVED_BYTES = 16 << 10, /* by the kernel: nearly all of it vector registers */
+    READ_BYTES = offsetof(ucontext_t, uc_mcontext) + sizeof(gregset_t), /* of it */
+    PAGE_BYTES = 4096,
+};
+
+static bool is_on_thread_stack(const struct sample_thread *thread, uintptr_t pointer)
+{
+    return pointer >= thread->stack_low && pointer < thread->stack_high;
+}
+
+static size_t bytes_up_to(uintptr_t pointer, uintptr_t end)
+{
+    size_t bytes = (end - pointer) & ~(size_t)7;
+    return bytes < MOST_BYTES ? bytes : MOST_BYTES;
+}
+
+/* The stack pointer when the thread left its own stack; 0 when it is not found. */
+static uintptr_t interrupted_pointer(uintptr_t pointer, const stack_t *signal_stack)
+{
+    uintptr_t base = (uintptr_t)signal_stack->ss_sp, end = base + signal_stack->ss_size;
+    uintptr_t first = end - pointer > MOST_SAVED_BYTES ? end - MOST_SAVED_BYTES : pointer;
+    if (end - first < READ_BYTES)
+        return 0;
+    for (uintptr_t place = (end - READ_BYTES) & ~(uintptr_t)7; place >= first; place -= 8) {
+        const ucontext_t *saved = (const ucontext_t *)place;
+        if ((uintptr_t)saved->uc_stack.ss_sp == base &&
+            saved->uc_stack.ss_size == signal_stack->ss_size && !saved->uc_link)
+            return (uintptr_t)saved->uc_mcontext.gregs[REG_RSP];
+    }
+    return 0;
+}
+
+struct sample_stack sample_stack_find(const struct sample_thread *thread, const ucontext_t *at)
+{
+    const stack_t *signal_stack = &at->uc_stack;
+    uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
+    struct sample_stack stack = {.inner = pointer};
+    if (is_on_thread_stack(thread, pointer)) {
+        stack.inner_bytes = bytes_up_to(pointer, thread->stack_high);
+        stack.is_whole = stack.inner_bytes < MOST_BYTES;
+        return stack;
+    }
+    /* A stack that somebody made. Its page is there, and nothing is known of others. */
+    stack.inner_bytes = (PAGE_BYTES - (pointer & (PAGE_BYTES - 1))) & ~(size_t)7;
+    if (pointer - (uintptr_t)signal_stack->ss_sp >= signal_stack->ss_size)
+        return stack;
+    stack.outer = interrupted_pointer(pointer, signal_stack);
+    if (!is_on_thread_stack(thread, stack.outer))
+        return stack;
+    stack.inner_bytes =
+        bytes_up_to(pointer, (uintptr_t)signal_stack->ss_sp + signal_stack->ss_size);
+    stack.outer_bytes = bytes_up_to(stack.outer, thread->stack_high);
+    stack.is_whole = stack.outer_bytes < MOST_BYTES;
+    return stack;
+}
+
+size_t sample_stack_bytes(const struct sample_stack *stack)
+{
+    size_t end = stack->outer_bytes ? sizeof(struct sample_two_stacks) : 0;
+    return stack->inner_bytes + stack->outer_bytes + end;
+}
+
+void sample_stack_copy(const struct sample_stack *stack, uint8_t *out)
+{
+    memcpy(out, (const void *)stack->inner, stack->inner_bytes);
+    if (!stack->outer_bytes)
+        return;
+    out += stack->inner_bytes;
+    memcpy(out, (const void *)stack->outer, stack->outer_bytes);
+    struct sample_two_stacks end = {.inner_bytes = stack->inner_bytes, .outer_avma = stack->outer};
+    memcpy(out + stack->outer_bytes, &end, sizeof end);
+}
