@@ -219,7 +219,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
 {
     struct sample_thread thread = {.tid = (uint32_t)gettid()};
-    take_sample(&thread, info, at);
+    take_sample(&thread, info, at, time_of(CLOCK_MONOTONIC));
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
