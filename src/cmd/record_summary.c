@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WITHOUT "perf events, without the kernel's functions ("
 #define NO_MEMORY "too little memory may be locked: kernel.perf_event_mlock_kb, ulimit -l"
 
 static const char *const TRIGGERS[RECORDER_TRIGGERS] = {
     [SAMPLE_TRIGGER_NONE] = "nothing",
     [SAMPLE_TRIGGER_PERF_KERNEL] = "perf events, with the kernel's functions",
-    [SAMPLE_TRIGGER_PERF] = "perf events, without the kernel's functions (" NO_MEMORY ")",
-    [SAMPLE_TRIGGER_PERF_USER] = "perf events, without the kernel's functions (for these: sysctl "
-                                 "kernel.perf_event_paranoid=1)",
+    [SAMPLE_TRIGGER_PERF] = WITHOUT NO_MEMORY ")",
+    [SAMPLE_TRIGGER_PERF_USER] = WITHOUT "for these: sysctl kernel.perf_event_paranoid=1)",
     [SAMPLE_TRIGGER_CPU_TIMER] = "CPU-time timers, as often as the kernel's clock ticks",
     [SAMPLE_TRIGGER_WALL_TIMER] = "timers",
 };
