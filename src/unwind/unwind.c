@@ -165,11 +165,18 @@ static bool read_word(const struct unwind_sample *sample, uint64_t avma, uint64_
     return true;
 }
 
+/* Whether a copy that began there could have had the word. */
+static bool is_behind(uint64_t avma, uint64_t start_avma)
+{
+    return avma >= start_avma && avma - start_avma < MOST_STACK_BYTES;
+}
+
 /* Why a word that is needed is not in the copy. */
 static enum step missing_word(const struct unwind_sample *sample, uint64_t avma)
 {
-    bool is_behind = avma >= sample->stack_avma && avma - sample->stack_avma < MOST_STACK_BYTES;
-    return is_behind && !sample->is_whole ? STEP_TRUNCATED : STEP_BROKEN;
+    bool is_cut_off = is_behind(avma, sample->stack_avma) ||
+                      (sample->outer_bytes && is_behind(avma, sample->outer_avma));
+    return is_cut_off && !sample->is_whole ? STEP_TRUNCATED : STEP_BROKEN;
 }
 
 static bool is_known(const struct unwind_cpu *cpu, uint8_t number)

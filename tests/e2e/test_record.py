@@ -188,7 +188,7 @@ def on_terminal(recorder, *arguments):
 
 
 def test_ctrl_c_goes_to_the_command_and_the_recording_is_kept(recorder):
-    code = spin(0.3, "try:\n    spin(50)\nexcept KeyboardInterrupt:\n    sys.exit(7)")
+    code = spin(0, "try:\n    spin(50)\nexcept KeyboardInterrupt:\n    sys.exit(7)")
     process, terminal = on_terminal(recorder, sys.executable, "-c", code)
     folder, _ = first_line(process)
     time.sleep(2.5)

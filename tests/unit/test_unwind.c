@@ -224,6 +224,29 @@ static void an_interrupted_frame_keeps_its_address(void **state)
     assert_int_equal(pcs[3], START + 3);
 }
 
+static void a_handler_may_have_a_stack_of_its_own(void **state)
+{
+    (void)state;
+    static const uint64_t PLACES[] = {STACK - 0x10000, STACK + 0x10000};
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t outer[2] = {PLAIN + 0x10, START + 4};
+        stack[0] = RESTORER;
+        stack[1 + 160 / 8] = PLACES[i];
+        stack[1 + 168 / 8] = PLAIN + 4;
+        sample.outer_stack = (const uint8_t *)outer;
+        sample.outer_avma = PLACES[i];
+        sample.outer_bytes = sizeof outer;
+        assert_int_equal(run(), UNWIND_COMPLETE);
+        assert_int_equal(count, 5);
+        assert_int_equal(pcs[2], PLAIN + 4);
+        assert_int_equal(pcs[3], PLAIN + 0x10 - 1);
+        assert_int_equal(pcs[4], START + 3);
+        sample.outer_bytes = sizeof *outer; /* without the last word */
+        assert_int_equal(run(), UNWIND_TRUNCATED);
+        assert_int_equal(count, 4);
+    }
+}
+
 static void a_sample_inside_of_sigreturn_is_a_signal_frame(void **state)
 {
     (void)state;
@@ -387,6 +410,7 @@ int main(void)
         cmocka_unit_test(the_place_is_known_where_the_return_address_is_not),
         cmocka_unit_test(places_on_the_stack_are_optional),
         cmocka_unit_test(a_copy_may_end_behind_any_word),
+        cmocka_unit_test(a_handler_may_have_a_stack_of_its_own),
         cmocka_unit_test(an_interrupted_frame_keeps_its_address),
         cmocka_unit_test(a_sample_inside_of_sigreturn_is_a_signal_frame),
         cmocka_unit_test(generated_code_is_followed_by_frame_pointers),
