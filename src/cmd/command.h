@@ -27,6 +27,7 @@ extern const struct command cmd_inspect;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
+extern const struct command cmd_view;
 
 /* All commands, in the order of the help; NULL at the end. */
 extern const struct command *const commands[];
