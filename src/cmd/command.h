@@ -21,6 +21,7 @@ struct command {
 };
 
 extern const struct command cmd_doctor;
+extern const struct command cmd_export;
 extern const struct command cmd_help;
 extern const struct command cmd_inject;
 extern const struct command cmd_inspect;
