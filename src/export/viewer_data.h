@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Writes `tables`, which were made from `profile`; the profile has what is said about the recording
- * as a whole. 0; -ENOMEM; the negative errno of a failed write. */
+ * as a whole. 0 or -ENOMEM; write errors stay in the FILE. */
 int viewer_data_write(FILE *out, const struct profile *profile, const struct viewer_tables *tables);
 
 #endif
