@@ -242,6 +242,10 @@ static inline uint16_t perfdata_cpumode(const struct perfdata_record *record)
     return record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 }
 
+/* In `misc` of a sample of `pitviper record -e wall`: the thread was waiting. The kernel has no use
+ * for that bit in samples. */
+enum { PERFDATA_MISC_WAITING = 1 << 13 };
+
 /* Whether an entry of a call chain is a marker, not an address. */
 static inline bool perfdata_is_marker(uint64_t entry)
 {

@@ -180,7 +180,8 @@ static int on_sample(struct loader *loader, const struct perfdata_record *record
                                  .cpu = record->cpu,
                                  .event = (uint16_t)record->event,
                                  .cpumode = mode_char(cpumode),
-                                 .end = result.end};
+                                 .end = result.end,
+                                 .waiting = record->misc & PERFDATA_MISC_WAITING};
     if (!(sample->type & PERF_SAMPLE_PERIOD))
         row.period = event->frequency_hz || !event->period ? 1 : event->period;
     event->samples++;

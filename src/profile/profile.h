@@ -167,6 +167,7 @@ struct profile_sample {
     char cpumode;   /* 'k' kernel, '.' user, 'H' hypervisor, 'g' guest kernel, 'u' guest user: what
                        perf prints in brackets */
     uint8_t end;    /* enum profile_stack_end */
+    bool waiting;   /* the thread did not run: `pitviper record -e wall` */
 };
 
 struct profile_event {

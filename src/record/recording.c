@@ -175,7 +175,7 @@ void recording_sample(struct recording *recording, struct recording_task task, u
                       bool is_waiting, uint64_t *chain, size_t length)
 {
     struct perfdata_record record = record_of(PERF_RECORD_SAMPLE, task);
-    record.misc = (uint16_t)(PERF_RECORD_MISC_USER | (is_waiting ? RECORDING_MISC_WAITING : 0));
+    record.misc = (uint16_t)(PERF_RECORD_MISC_USER | (is_waiting ? PERFDATA_MISC_WAITING : 0));
     chain[0] = (uint64_t)PERF_CONTEXT_USER;
     record.sample = (struct perfdata_sample){.ip_avma = length > 1 ? chain[1] : 0,
                                              .period = weight_ns,

@@ -11,9 +11,6 @@
 #include "record/maps_text.h"
 #include "record/python_functions.h"
 
-/* In `misc` of a sample: the thread was waiting. perf has no use for that bit there. */
-enum { RECORDING_MISC_WAITING = 1 << 13 };
-
 struct recording_settings {
     const char *path;  /* of the perf.data */
     const char *cache; /* perf's folder for object files; NULL: none */
