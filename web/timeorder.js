@@ -1,0 +1,96 @@
+// The flame graph in the order of time: stacks as they came, thread after thread.
+//
+// x is weight, as in the other order, so widths mean the same. A million samples do not fit on a
+// screen: where samples are narrower than a pixel, the one in the middle of each pixel stands for
+// its neighbours. Where they are wider, each is there.
+
+import {firstSampleAt} from "pitviper/model.js";
+
+// Functions of rectangles that stand for none.
+export const ROOT = -1;
+export const MERGED = -2;
+export const threadMark = (thread) => -3 - thread;
+export const threadOfMark = (mark) => -3 - mark;
+
+export class TimeOrder {
+  constructor(profile, tree, filter) {
+    this.tree = tree;
+    this.profile = profile;
+    const {stack, thread, weight, event, waiting} = profile.samples;
+    const counts = new Uint32Array(filter.threadMask.length + 1);
+    const takes = (i) => event[i] === filter.event && filter.threadMask[thread[i]]
+      && filter.waitMask[waiting[i]];
+    for (let i = filter.first; i < filter.end; i++) if (takes(i)) counts[thread[i] + 1]++;
+    this.threadCount = 0;
+    for (let t = 1; t < counts.length; t++) {
+      if (counts[t]) this.threadCount++;
+      counts[t] += counts[t - 1];
+    }
+    const count = counts[counts.length - 1];
+    this.threads = new Uint32Array(count);
+    this.nodes = new Uint32Array(count);
+    const weights = new Float64Array(count);
+    for (let i = filter.first; i < filter.end; i++) {
+      if (!takes(i)) continue;
+      const at = counts[thread[i]]++;
+      this.threads[at] = thread[i];
+      this.nodes[at] = tree.shape.nodeOf[stack[i]];
+      weights[at] = weight[i];
+    }
+    this.ends = weights; // becomes where each sample ends
+    for (let i = 1; i < count; i++) this.ends[i] += this.ends[i - 1];
+    this.total = count ? this.ends[count - 1] : 0;
+  }
+
+  // Samples between two places on the x axis: at most `most` of them, as {sample, from, to}.
+  #segments(from, to, most, each) {
+    const first = firstSampleAt(this.ends, from);
+    const last = Math.min(this.ends.length - 1, firstSampleAt(this.ends, to));
+    if (last - first < most) {
+      for (let i = first; i <= last; i++) each(i, i ? this.ends[i - 1] : 0, this.ends[i]);
+      return;
+    }
+    const step = (to - from) / most;
+    for (let c = 0; c < most; c++) {
+      const middle = from + (c + 0.5) * step;
+      const i = Math.min(last, firstSampleAt(this.ends, middle));
+      each(i, from + c * step, from + (c + 1) * step);
+    }
+  }
+
+  // Rectangles of what is between `from` and `to`; `add(x0, x1, depth, fn)` gets each.
+  layout(from, to, pixels, inverted, add) {
+    const {tree} = this;
+    const top = this.threadCount > 1 ? 2 : 1; // rows above the stacks
+    const open = []; // {fn, from} per depth, of runs that are not closed
+    let thread = -1;
+    let threadFrom = from;
+    let end = from;
+    const path = [];
+    const close = (depth) => {
+      while (open.length > depth) {
+        const run = open.pop();
+        add(run.from, end, top + open.length, run.fn);
+      }
+    };
+    add(0, this.total, 0, ROOT);
+    this.#segments(from, to, Math.max(1, Math.round(pixels)), (i, x0, x1) => {
+      path.length = 0;
+      for (let n = this.nodes[i]; n !== 0; n = tree.parent[n]) path.push(tree.func[n]);
+      if (!inverted) path.reverse();
+      if (this.threads[i] !== thread) {
+        close(0);
+        if (thread >= 0 && top === 2) add(threadFrom, end, 1, threadMark(thread));
+        thread = this.threads[i];
+        threadFrom = x0;
+      }
+      let same = 0;
+      while (same < open.length && same < path.length && open[same].fn === path[same]) same++;
+      close(same);
+      for (let d = same; d < path.length; d++) open.push({fn: path[d], from: x0});
+      end = x1;
+    });
+    close(0);
+    if (thread >= 0 && top === 2) add(threadFrom, end, 1, threadMark(thread));
+  }
+}
