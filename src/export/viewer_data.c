@@ -78,10 +78,17 @@ static void list_columns(const struct viewer_tables *t, struct columns *columns)
 }
 
 static void write_columns(FILE *out, const struct viewer_tables *tables,
-                          const struct columns *columns)
+                          const struct columns *columns, viewer_progress *progress)
 {
+    uint64_t done = 0, total = columns->text_bytes;
     for (size_t i = 0; i < columns->count; i++)
+        total += columns->items[i].bytes;
+    for (size_t i = 0; i < columns->count; i++) {
         viewer_column_write(&columns->items[i], out);
+        done += columns->items[i].bytes;
+        if (progress)
+            progress(NULL, done, total);
+    }
     for (size_t i = 0; i < tables->strings.texts.count && !ferror(out); i++)
         fwrite(tables->strings.texts.items[i].bytes, 1, tables->strings.texts.items[i].length, out);
 }
@@ -234,7 +241,8 @@ static int write_header(FILE *out, const struct profile *profile,
     return 0;
 }
 
-int viewer_data_write(FILE *out, const struct profile *profile, const struct viewer_tables *tables)
+int viewer_data_write(FILE *out, const struct profile *profile, const struct viewer_tables *tables,
+                      viewer_progress *progress)
 {
     struct columns columns;
     list_columns(tables, &columns);
@@ -244,6 +252,6 @@ int viewer_data_write(FILE *out, const struct profile *profile, const struct vie
         return -ENOMEM;
     int error = write_header(packed, profile, tables, &columns);
     if (error == 0)
-        write_columns(packed, tables, &columns);
+        write_columns(packed, tables, &columns, progress);
     return error;
 }

