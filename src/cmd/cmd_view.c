@@ -68,6 +68,7 @@ static int write_page(const char *path, const struct viewer_page *page)
     if (error == 0) {
         terminal_set_temporary(file.temporary);
         error = write_file(&file, page);
+        terminal_progress_end();
         if (error == 0)
             error = new_file_commit(&file);
         terminal_set_temporary(NULL);
@@ -139,7 +140,7 @@ static struct profile *load(const char *path, int *status)
 {
     struct profile_options options = load_profile_options();
     struct profile *profile = NULL;
-    terminal_begin("pitviper view");
+    terminal_begin("pitviper view: reading");
     if (load_profile(&cmd_view, path, &options, &profile) != STATUS_OK) {
         *status = STATUS_FAILED;
         return NULL;
@@ -166,6 +167,8 @@ static int make_page(const struct view *view, struct viewer_page *page)
         return STATUS_FAILED;
     }
     page->title = title;
+    page->progress = terminal_progress;
+    terminal_begin("pitviper view: writing");
     if (write_page(path, page) < 0)
         return STATUS_FAILED;
     show(view, path);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum export_place place_of(const struct profile *profile,
+enum export_place export_place_of(const struct profile *profile,
                                   const struct profile_function *function)
 {
     const struct profile_module *module = &profile->modules.items[function->module];
@@ -71,7 +71,7 @@ static int add(struct names *names, const struct profile *profile, uint32_t numb
                               .line = function->line,
                               .function = number,
                               .module = function->module,
-                              .place = (uint8_t)place_of(profile, function),
+                              .place = (uint8_t)export_place_of(profile, function),
                               .is_python = function->kind == PROFILE_FUNCTION_PYTHON};
     if (!new.symbol.length &&
         name_of_module(

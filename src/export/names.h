@@ -39,6 +39,9 @@ struct names {
 int names_init(struct names *names, const struct profile *profile);
 void names_done(struct names *names);
 
+enum export_place export_place_of(const struct profile *profile,
+                                  const struct profile_function *function);
+
 /* What people call a place: "Python", "C extension", … */
 const char *export_place_label(enum export_place place);
 

@@ -98,18 +98,16 @@ void viewer_column_choose(struct viewer_column *column)
     }
 }
 
-int viewer_column_write(const struct viewer_column *column, viewer_column_put *put, void *context)
+void viewer_column_write(const struct viewer_column *column, FILE *out)
 {
     uint8_t buffer[BUFFER_BYTES];
     struct writer writer;
     writer_init(&writer, buffer, sizeof buffer);
-    int error = 0;
-    for (size_t row = 0; row < column->count && error == 0;) {
+    for (size_t row = 0; row < column->count && !ferror(out);) {
         row += encode_step(column, column->encoding, row, &writer);
         if (writer.length <= sizeof buffer - MOST_VALUE_BYTES && row < column->count)
             continue;
-        error = put(context, buffer, writer.length);
+        fwrite(buffer, 1, writer.length, out);
         writer_init(&writer, buffer, sizeof buffer);
     }
-    return error;
 }

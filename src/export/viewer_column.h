@@ -2,7 +2,7 @@
  *
  *     struct viewer_column column = VIEWER_COLUMN("frames.line", &frames, line);
  *     viewer_column_choose(&column);            now its encoding and size are known
- *     viewer_column_write(&column, put, context);
+ *     viewer_column_write(&column, out);
  *
  * docs/viewer-format.md describes the encodings. */
 #ifndef PITVIPER_EXPORT_VIEWER_COLUMN_H
@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* In JavaScript numbers are exact below this. */
 #define VIEWER_NUMBER_LIMIT ((uint64_t)1 << 53)
@@ -41,15 +42,12 @@ struct viewer_column {
                             .width_bytes = sizeof(vector)->items[0].field,                         \
                             .count = (vector)->count})
 
-/* Takes bytes; 0 or a negative errno. */
-typedef int viewer_column_put(void *context, const void *bytes, size_t length);
-
 const char *viewer_encoding_name(enum viewer_encoding encoding);
 
 /* Sets the encoding with the fewest bytes, and how many these are. */
 void viewer_column_choose(struct viewer_column *column);
 
-/* 0, or what `put` returned. */
-int viewer_column_write(const struct viewer_column *column, viewer_column_put *put, void *context);
+/* Write errors stay in the FILE. */
+void viewer_column_write(const struct viewer_column *column, FILE *out);
 
 #endif

@@ -3,9 +3,10 @@
  * but the header. */
 #include "export/viewer_data.h"
 
+#include "base/base64_file.h"
 #include "base/cleanup.h"
+#include "base/gzip_file.h"
 #include "base/json.h"
-#include "export/packed.h"
 #include "export/viewer_column.h"
 
 #include <string.h>
@@ -76,16 +77,20 @@ static void list_columns(const struct viewer_tables *t, struct columns *columns)
         columns->text_bytes += t->strings.texts.items[i].length;
 }
 
-static int write_columns(struct packed *packed, const struct viewer_tables *tables,
-                         const struct columns *columns)
+static void write_columns(FILE *out, const struct viewer_tables *tables,
+                          const struct columns *columns, viewer_progress *progress)
 {
-    int error = 0;
-    for (size_t i = 0; i < columns->count && error == 0; i++)
-        error = viewer_column_write(&columns->items[i], packed_write, packed);
-    for (size_t i = 0; i < tables->strings.texts.count && error == 0; i++)
-        error = packed_write(packed, tables->strings.texts.items[i].bytes,
-                             tables->strings.texts.items[i].length);
-    return error;
+    uint64_t done = 0, total = columns->text_bytes;
+    for (size_t i = 0; i < columns->count; i++)
+        total += columns->items[i].bytes;
+    for (size_t i = 0; i < columns->count; i++) {
+        viewer_column_write(&columns->items[i], out);
+        done += columns->items[i].bytes;
+        if (progress)
+            progress(NULL, done, total);
+    }
+    for (size_t i = 0; i < tables->strings.texts.count && !ferror(out); i++)
+        fwrite(tables->strings.texts.items[i].bytes, 1, tables->strings.texts.items[i].length, out);
 }
 
 /* --- header ----------------------------------------------------------------------------------- */
@@ -214,41 +219,39 @@ static void put_header(struct json *json, const struct profile *profile,
     json_end_object(json);
 }
 
-static int write_header(struct packed *packed, const struct profile *profile,
+static int write_header(FILE *out, const struct profile *profile,
                         const struct viewer_tables *tables, const struct columns *columns)
 {
     CLEANUP(cleanup_free) char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
+    FILE *memory = open_memstream(&text, &length);
+    if (!memory)
         return -ENOMEM;
     struct json json;
-    json_init(&json, out);
+    json_init(&json, memory);
     put_header(&json, profile, tables, columns);
-    bool has_failed = ferror(out);
-    if (fclose(out) || has_failed || length > UINT32_MAX)
+    bool has_failed = ferror(memory);
+    if (fclose(memory) || has_failed || length > UINT32_MAX)
         return -ENOMEM;
     uint8_t size[4] = {(uint8_t)length, (uint8_t)(length >> 8), (uint8_t)(length >> 16),
                        (uint8_t)(length >> 24)};
-    int error = packed_write(packed, MAGIC, sizeof MAGIC);
-    if (error == 0)
-        error = packed_write(packed, size, sizeof size);
-    return error < 0 ? error : packed_write(packed, text, length);
+    fwrite(MAGIC, 1, sizeof MAGIC, out);
+    fwrite(size, 1, sizeof size, out);
+    fwrite(text, 1, length, out);
+    return 0;
 }
 
-int viewer_data_write(FILE *out, const struct profile *profile, const struct viewer_tables *tables)
+int viewer_data_write(FILE *out, const struct profile *profile, const struct viewer_tables *tables,
+                      viewer_progress *progress)
 {
     struct columns columns;
-    struct packed packed;
     list_columns(tables, &columns);
-    int error = packed_open(&packed, out);
-    if (error < 0)
-        return error;
-    error = write_header(&packed, profile, tables, &columns);
+    CLEANUP(cleanup_fclose) FILE *text = base64_file_open(out);
+    CLEANUP(cleanup_fclose) FILE *packed = text ? gzip_file_open(text) : NULL; /* closed first */
+    if (!packed)
+        return -ENOMEM;
+    int error = write_header(packed, profile, tables, &columns);
     if (error == 0)
-        error = write_columns(&packed, tables, &columns);
-    if (error == 0)
-        error = packed_finish(&packed);
-    packed_close(&packed);
+        write_columns(packed, tables, &columns, progress);
     return error;
 }

@@ -11,27 +11,14 @@
  * has unpacked it. The title is the one exception, and escaped. */
 #include "export/viewer_page.h"
 
+#include "base/base64_file.h"
 #include "base/text.h"
-#include "export/base64.h"
 #include "export/viewer_data.h"
 #include "export/viewer_sources.h"
 #include "export/web_files.h"
 
 #include <errno.h>
 #include <string.h>
-
-static int put(FILE *out, const void *bytes, size_t length)
-{
-    errno = 0;
-    if (fwrite(bytes, 1, length, out) == length)
-        return 0;
-    return errno ? -errno : -EIO;
-}
-
-static int put_text(FILE *out, const char *text)
-{
-    return put(out, text, strlen(text));
-}
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -44,8 +31,7 @@ static bool ends_with(const char *text, const char *end)
 static int put_title(FILE *out, const struct viewer_page *page)
 {
     size_t left = strlen(page->title), size;
-    int error = 0;
-    for (const char *next = page->title; left && error == 0; next += size, left -= size) {
+    for (const char *next = page->title; left; next += size, left -= size) {
         size = text_utf8_length(next, left);
         const char *instead = !size                       ? "\xef\xbf\xbd"
                               : *next == '<'              ? "&lt;"
@@ -55,77 +41,70 @@ static int put_title(FILE *out, const struct viewer_page *page)
                               : *next == '\''             ? "&#39;"
                               : (unsigned char)*next < 32 ? " "
                                                           : NULL;
-        error = instead ? put_text(out, instead) : put(out, next, size);
+        if (instead)
+            fputs(instead, out);
+        else
+            fwrite(next, 1, size, out);
         size = size ? size : 1;
     }
-    return error < 0 ? error : put_text(out, "\n");
+    fputc('\n', out);
+    return 0;
 }
 
 static int put_css(FILE *out, const struct viewer_page *page)
 {
     (void)page;
-    int error = put_text(out, "<style>\n");
-    for (const struct web_file *file = web_files; file->name && error == 0; file++)
+    fputs("<style>\n", out);
+    for (const struct web_file *file = web_files; file->name; file++)
         if (ends_with(file->name, ".css"))
-            error = put(out, file->bytes, file->length);
-    return error < 0 ? error : put_text(out, "</style>\n");
-}
-
-static int put_module(FILE *out, const struct web_file *file, bool is_first)
-{
-    struct base64 base64;
-    base64_init(&base64, out);
-    int error = put_text(out, is_first ? "\n\"pitviper/" : ",\n\"pitviper/");
-    if (error == 0)
-        error = put_text(out, file->name);
-    if (error == 0)
-        error = put_text(out, "\": \"data:text/javascript;base64,");
-    if (error == 0)
-        error = base64_write(&base64, file->bytes, file->length);
-    if (error == 0)
-        error = base64_end(&base64);
-    return error < 0 ? error : put_text(out, "\"");
+            fwrite(file->bytes, 1, file->length, out);
+    fputs("</style>\n", out);
+    return 0;
 }
 
 static int put_import_map(FILE *out, const struct viewer_page *page)
 {
     (void)page;
-    int error = put_text(out, "<script type=\"importmap\">{\"imports\": {");
-    bool is_first = true;
-    for (const struct web_file *file = web_files; file->name && error == 0; file++) {
+    const char *before = "<script type=\"importmap\">{\"imports\": {\n";
+    for (const struct web_file *file = web_files; file->name; file++) {
         if (!ends_with(file->name, ".js"))
             continue;
-        error = put_module(out, file, is_first);
-        is_first = false;
+        fprintf(out, "%s\"pitviper/%s\": \"data:text/javascript;base64,", before, file->name);
+        FILE *text = base64_file_open(out);
+        if (!text)
+            return -ENOMEM;
+        fwrite(file->bytes, 1, file->length, text);
+        fclose(text);
+        fputc('"', out);
+        before = ",\n";
     }
-    return error < 0 ? error : put_text(out, "\n}}</script>\n");
+    fputs("\n}}</script>\n", out);
+    return 0;
 }
 
-static int put_profile(FILE *out, const struct profile *profile, const char *id, bool sources)
+/* One of the page's two profiles. The source text is that of the one that is shown. */
+static int put_profile(FILE *out, const struct viewer_page *page, const struct profile *profile,
+                       const char *id)
 {
     struct viewer_tables tables;
     int error = viewer_tables_init(&tables, profile);
     if (error < 0)
         return error;
-    if (sources)
+    if (page->sources && profile == page->profile)
         error = viewer_sources_add(&tables);
+    fprintf(out, "<script type=\"application/x-pitviper\" id=\"%s\">", id);
     if (error == 0)
-        error = put_text(out, "<script type=\"application/x-pitviper\" id=\"");
-    if (error == 0)
-        error = put_text(out, id);
-    if (error == 0)
-        error = put_text(out, "\">");
-    if (error == 0)
-        error = viewer_data_write(out, profile, &tables);
+        error = viewer_data_write(out, profile, &tables, page->progress);
+    fputs("</script>\n", out);
     viewer_tables_done(&tables);
-    return error < 0 ? error : put_text(out, "</script>\n");
+    return error;
 }
 
 static int put_profiles(FILE *out, const struct viewer_page *page)
 {
-    int error = put_profile(out, page->profile, "profile", page->sources);
+    int error = put_profile(out, page, page->profile, "profile");
     if (error == 0 && page->base)
-        error = put_profile(out, page->base, "base", false);
+        error = put_profile(out, page, page->base, "base");
     return error;
 }
 
@@ -155,7 +134,8 @@ static int put_line(FILE *out, const struct viewer_page *page, const char *line,
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strlen(parts[i].placeholder) == size && !memcmp(parts[i].placeholder, start, size))
             return parts[i].put(out, page);
-    return put(out, line, length);
+    fwrite(line, 1, length, out);
+    return 0;
 }
 
 int viewer_page_write(FILE *out, const struct viewer_page *page)
@@ -165,14 +145,14 @@ int viewer_page_write(FILE *out, const struct viewer_page *page)
         skeleton++;
     const char *line = (const char *)skeleton->bytes, *end = line + skeleton->length;
     int error = 0;
-    while (line < end && error == 0) {
+    errno = 0;
+    while (line < end && error == 0 && !ferror(out)) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         size_t length = newline ? (size_t)(newline + 1 - line) : (size_t)(end - line);
         error = put_line(out, page, line, length);
         line += length;
     }
-    errno = 0;
-    if (error == 0 && fflush(out) != 0)
+    if (error == 0 && (fflush(out) != 0 || ferror(out)))
         error = errno ? -errno : -EIO;
     return error;
 }

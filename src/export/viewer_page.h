@@ -3,7 +3,7 @@
 #ifndef PITVIPER_EXPORT_VIEWER_PAGE_H
 #define PITVIPER_EXPORT_VIEWER_PAGE_H
 
-#include "profile/profile.h"
+#include "export/viewer_data.h"
 
 #include <stdio.h>
 
@@ -12,6 +12,7 @@ struct viewer_page {
     const struct profile *profile; /* what is shown … */
     const struct profile *base;    /* … and what it is compared with; may be NULL */
     bool sources;                  /* with the source text of Python files */
+    viewer_progress *progress;     /* may be NULL */
 };
 
 /* 0; -ENOMEM; the negative errno of a failed write, such as -ENOSPC. */

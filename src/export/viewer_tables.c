@@ -8,6 +8,7 @@
 #include "export/viewer_tables.h"
 
 #include "base/text.h"
+#include "export/names.h"
 #include "export/viewer_column.h"
 #include "profile/fold.h"
 #include "profile/pairmap.h"
@@ -91,28 +92,6 @@ static int take_module(struct building *building, uint32_t number, uint32_t *ret
     return 0;
 }
 
-static enum viewer_place place_of(const struct profile_function *function,
-                                  enum profile_module_kind module)
-{
-    bool is_resolved = function->kind != PROFILE_FUNCTION_UNRESOLVED;
-    if (function->kind == PROFILE_FUNCTION_PYTHON)
-        return VIEWER_PLACE_PYTHON;
-    switch (module) {
-    case PROFILE_MODULE_INTERPRETER:
-        return function->role == PROFILE_ROLE_GC ? VIEWER_PLACE_GC : VIEWER_PLACE_INTERPRETER;
-    case PROFILE_MODULE_EXTENSION:
-        return VIEWER_PLACE_EXTENSION;
-    case PROFILE_MODULE_LIBC:
-        return VIEWER_PLACE_LIBC;
-    case PROFILE_MODULE_KERNEL:
-        return VIEWER_PLACE_KERNEL;
-    case PROFILE_MODULE_PYTHON: /* generated code that is no Python function: the interpreter's */
-        return is_resolved ? VIEWER_PLACE_INTERPRETER : VIEWER_PLACE_UNKNOWN;
-    default:
-        return is_resolved ? VIEWER_PLACE_LIBRARY : VIEWER_PLACE_UNKNOWN;
-    }
-}
-
 /* What people see as its name. */
 static int take_name(struct building *building, const struct profile_function *function,
                      uint32_t *ret_string)
@@ -132,9 +111,7 @@ static int take_name(struct building *building, const struct profile_function *f
 static int add_function(struct building *building, const struct profile_function *function)
 {
     struct viewer_function row = {.line = function->line, .kind = function->kind};
-    row.place = (uint8_t)place_of(
-        function,
-        (enum profile_module_kind)building->profile->modules.items[function->module].kind);
+    row.place = (uint8_t)export_place_of(building->profile, function);
     if (take_name(building, function, &row.name) < 0 ||
         take_module(building, function->module, &row.module) < 0 ||
         take_string(building, function->file, &row.file) < 0)

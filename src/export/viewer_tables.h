@@ -10,18 +10,6 @@
 #include "export/viewer_tree.h"
 #include "profile/profile.h"
 
-/* What colours a function. */
-enum viewer_place {
-    VIEWER_PLACE_PYTHON,
-    VIEWER_PLACE_EXTENSION,
-    VIEWER_PLACE_INTERPRETER,
-    VIEWER_PLACE_LIBC,
-    VIEWER_PLACE_KERNEL,
-    VIEWER_PLACE_GC,
-    VIEWER_PLACE_LIBRARY,
-    VIEWER_PLACE_UNKNOWN,
-};
-
 struct viewer_module {
     uint32_t name; /* string */
     uint32_t path; /* string */
@@ -34,7 +22,7 @@ struct viewer_function {
     uint32_t file; /* string */
     uint32_t line; /* 0: not known */
     uint8_t kind;  /* enum profile_function_kind */
-    uint8_t place; /* enum viewer_place */
+    uint8_t place; /* enum export_place */
 };
 
 struct viewer_frame {

@@ -31,3 +31,7 @@ def profile_dump():
 
 def symbols():
     return built(BUILD, "tests/symbols")
+
+
+def make_recording():
+    return built(BUILD, "tests/make_recording")

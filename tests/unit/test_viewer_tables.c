@@ -1,5 +1,6 @@
 #include "export/viewer_tables.h"
 
+#include "export/names.h"
 #include "export/viewer_page.h"
 #include "export/viewer_sources.h"
 #include "failing_malloc.h"
@@ -221,17 +222,17 @@ static uint8_t place_in(enum profile_module_kind kind, const char *name,
 static void functions_have_the_colour_of_their_place(void **state)
 {
     (void)state;
-    assert_int_equal(place_in(PROFILE_MODULE_PYTHON, "py::f:/a.py", 0), VIEWER_PLACE_PYTHON);
-    assert_int_equal(place_in(PROFILE_MODULE_EXTENSION, "scan", 0), VIEWER_PLACE_EXTENSION);
-    assert_int_equal(place_in(PROFILE_MODULE_INTERPRETER, "f", 0), VIEWER_PLACE_INTERPRETER);
-    assert_int_equal(place_in(PROFILE_MODULE_INTERPRETER, NULL, 0), VIEWER_PLACE_INTERPRETER);
+    assert_int_equal(place_in(PROFILE_MODULE_PYTHON, "py::f:/a.py", 0), EXPORT_PLACE_PYTHON);
+    assert_int_equal(place_in(PROFILE_MODULE_EXTENSION, "scan", 0), EXPORT_PLACE_EXTENSION);
+    assert_int_equal(place_in(PROFILE_MODULE_INTERPRETER, "f", 0), EXPORT_PLACE_INTERPRETER);
+    assert_int_equal(place_in(PROFILE_MODULE_INTERPRETER, NULL, 0), EXPORT_PLACE_INTERPRETER);
     assert_int_equal(place_in(PROFILE_MODULE_INTERPRETER, "gc_collect_main", PROFILE_ROLE_GC),
-                     VIEWER_PLACE_GC);
+                     EXPORT_PLACE_GC);
     assert_int_equal(place_in(PROFILE_MODULE_OTHER, "collect", PROFILE_ROLE_GC),
-                     VIEWER_PLACE_LIBRARY);
-    assert_int_equal(place_in(PROFILE_MODULE_LIBC, "read", 0), VIEWER_PLACE_LIBC);
-    assert_int_equal(place_in(PROFILE_MODULE_KERNEL, "sys_read", 0), VIEWER_PLACE_KERNEL);
-    assert_int_equal(place_in(PROFILE_MODULE_OTHER, NULL, 0), VIEWER_PLACE_UNKNOWN);
+                     EXPORT_PLACE_LIBRARY);
+    assert_int_equal(place_in(PROFILE_MODULE_LIBC, "read", 0), EXPORT_PLACE_LIBC);
+    assert_int_equal(place_in(PROFILE_MODULE_KERNEL, "sys_read", 0), EXPORT_PLACE_KERNEL);
+    assert_int_equal(place_in(PROFILE_MODULE_OTHER, NULL, 0), EXPORT_PLACE_LIBRARY);
 }
 
 /* --- memory ------------------------------------------------------------------------------------

@@ -1,19 +1,20 @@
-#include "export/base64.h"
+#include "base/base64_file.h"
 
 #include "capture.h"
+#include "failing_malloc.h"
 #include "unit.h"
-
-#include <errno.h>
 
 static const char *encoded(const char *text, size_t step)
 {
     size_t length = strlen(text);
-    struct base64 base64;
-    FILE *out = capture_begin();
-    base64_init(&base64, out);
-    for (size_t i = 0; i < length; i += step)
-        assert_int_equal(base64_write(&base64, text + i, i + step < length ? step : length - i), 0);
-    assert_int_equal(base64_end(&base64), 0);
+    FILE *out = capture_begin(), *file = base64_file_open(out);
+    assert_non_null(file);
+    for (size_t i = 0; i < length; i += step) {
+        size_t piece = i + step < length ? step : length - i;
+        assert_int_equal(fwrite(text + i, 1, piece, file), piece);
+        assert_int_equal(fflush(file), 0);
+    }
+    assert_int_equal(fclose(file), 0);
     return capture_end(out);
 }
 
@@ -46,13 +47,24 @@ static void pieces_make_the_same_text_as_the_whole(void **state)
 static void a_full_disk_is_told(void **state)
 {
     (void)state;
-    struct base64 base64;
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     setvbuf(full, NULL, _IONBF, 0);
-    base64_init(&base64, full);
-    assert_int_equal(base64_write(&base64, "foo", 3), -ENOSPC);
+    FILE *file = base64_file_open(full);
+    assert_non_null(file);
+    fputs("foo", file);
+    assert_int_equal(fclose(file), EOF);
+    assert_true(ferror(full));
     fclose(full);
+}
+
+static void short_memory_is_told(void **state)
+{
+    (void)state;
+    failing_malloc_after(0);
+    FILE *file = base64_file_open(stdout);
+    assert_true(failing_malloc_stop());
+    assert_null(file);
 }
 
 int main(void)
@@ -61,6 +73,7 @@ int main(void)
         cmocka_unit_test(lengths_that_are_no_groups_are_filled_up),
         cmocka_unit_test(pieces_make_the_same_text_as_the_whole),
         cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(short_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
