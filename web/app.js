@@ -6,6 +6,7 @@ import {baseScale, changeOf, ComparedTree, JointFunctions, JointProfile} from "p
 import {formatPercent, formatWeight} from "pitviper/format.js";
 import {functionTotals, weightOfMatches} from "pitviper/functions.js";
 import {InvertedTree} from "pitviper/inverted.js";
+import {weighRows} from "pitviper/lines.js";
 import {Model} from "pitviper/model.js";
 import {Palette} from "pitviper/palette.js";
 import {Search} from "pitviper/search.js";
@@ -87,6 +88,13 @@ export class App {
     });
   }
 
+  // Weights per stack of frames, for lines.
+  rows() {
+    const {event, range, threads, wait} = this.settings;
+    return this.#once("rows", JSON.stringify([event, range, threads, wait]), () =>
+      weighRows(this.profile, this.model.weights(this.settings)));
+  }
+
   get total() { return this.tree().total[0]; }
   get samples() { return this.model.weights(this.settings).samples; }
 
@@ -122,7 +130,15 @@ export class App {
 
   changeOf(tree, node) {
     const {now, before} = this.nowAndBefore(tree, node);
-    return changeOf(now, before, this.total);
+    return changeOf(now, before, this.perSample);
+  }
+
+  // What one sample weighs, of the profile where it is more.
+  get perSample() {
+    const {base} = this;
+    const baseSamples = base.profile.quality.samples || 1;
+    return Math.max(this.total / (this.samples || 1),
+                    (this.baseTree().total[0] * this.scale) / baseSamples);
   }
 
   weightText(weight) { return formatWeight(weight, this.unit); }

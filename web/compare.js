@@ -121,10 +121,15 @@ export function baseScale(newTotal, baseTotal, normal) {
   return normal && baseTotal > 0 ? newTotal / baseTotal : 1;
 }
 
-// -1 ... 1: how much of the larger one is new or gone. Small things change by chance: below a
-// thousandth of everything, changes fade.
-export function changeOf(now, before, everything) {
+// How far a change is from what chance does, 0 ... 1. Samples are counted events: of n of them, about
+// the square root is noise. Three times that is no chance any more. `each` is what one sample weighs.
+export function certainty(now, before, each) {
+  const noise = Math.sqrt(Math.max(now, before) * each);
+  return noise > 0 ? Math.min(1, Math.abs(now - before) / (3 * noise)) : 0;
+}
+
+// -1 ... 1: how much of the larger one is new or gone; what may be chance fades.
+export function changeOf(now, before, each) {
   const larger = Math.max(now, before);
-  if (larger === 0) return 0;
-  return ((now - before) / larger) * Math.min(1, larger / (everything * 0.001));
+  return larger > 0 ? ((now - before) / larger) * certainty(now, before, each) : 0;
 }

@@ -32,9 +32,8 @@ export class Controls {
     this.#showTitle();
     this.#showQuality();
     this.#showEvents();
-    byId("order").hidden = Boolean(app.base);
     byId("wait").hidden = !app.profile.hasWaiting;
-    for (const id of ["normal", "width"]) byId(id).hidden = !app.base;
+    byId("normal").hidden = !app.base;
   }
 
   #switch(id, patch) {
@@ -124,8 +123,9 @@ export class Controls {
       }
     }
     byId("event").value = String(settings.event);
-    byId("inverted").disabled = !["flame", "tree"].includes(settings.view);
-    byId("order").classList.toggle("off", settings.view !== "flame");
+    byId("inverted").hidden = !["flame", "tree"].includes(settings.view);
+    byId("order").hidden = settings.view !== "flame" || Boolean(this.app.base);
+    byId("width").hidden = settings.view === "functions" || !this.app.base;
     if (document.activeElement !== this.search) this.search.value = settings.search;
     this.#showMatches();
     this.#showChips();
@@ -142,7 +142,7 @@ export class Controls {
     }
     const weight = app.matchedWeight();
     line.textContent = search.pattern
-      ? `${app.shareText(weight)} ${app.weightText(weight)} in ${formatCount(search.count)} functions`
+      ? `${formatCount(search.count)} functions match: ${app.shareText(weight)}, ${app.weightText(weight)}`
       : "not a regular expression";
   }
 
@@ -189,12 +189,19 @@ export class Controls {
           el("span", {class: "legend-item"}, swatch(changeColour(change, app.dark)), text)));
       return;
     }
-    const places = weightOfPlaces(app.tree(), app.profile);
-    byId("legend").replaceChildren(...PLACES.map((name, place) => {
+    const tree = app.tree();
+    const places = weightOfPlaces(tree, app.profile);
+    const items = PLACES.map((name, place) => {
       if (places[place] === 0 && place > 5) return null;
       return el("span", {class: "legend-item", title: `${name}: own time of such functions`},
                 swatch(placeColour(place, app.dark)), name,
                 el("span", {class: "legend-share"}, app.shareText(places[place])));
-    }).filter(Boolean));
+    });
+    if (tree.waiting) {
+      items.push(el("span", {class: "legend-item", title: "The pale band on top of a frame is the part that waited"},
+                    el("span", {class: "swatch waiting"}), "Waiting",
+                    el("span", {class: "legend-share"}, app.shareText(tree.waiting[0]))));
+    }
+    byId("legend").replaceChildren(...items.filter(Boolean));
   }
 }

@@ -90,11 +90,11 @@ export class FramePainter {
     if (wide > 22) this.#label(fn, left + PADDING, y + ROW_HEIGHT / 2, wide - 2 * PADDING, isDim);
   }
 
-  // Samples that waited are a light band along the top, as long as their share.
+  // Samples that waited are a pale band along the top, as long as their share.
   #waitingPart(node, left, y, wide) {
     const waiting = this.tree?.waiting;
     if (!waiting || node < 0 || wide < 4 || waiting[node] === 0) return;
-    this.context.fillStyle = this.dark ? "rgb(255 255 255 / 45%)" : "rgb(255 255 255 / 75%)";
+    this.context.fillStyle = this.dark ? "rgb(0 0 0 / 45%)" : "rgb(255 255 255 / 80%)";
     this.context.fillRect(left, y, (wide * waiting[node]) / this.tree.total[node], 3);
   }
 
@@ -103,7 +103,7 @@ export class FramePainter {
     const name = this.#nameOf(fn);
     const text = fitText(context, name, room);
     if (!text) return;
-    const onColour = this.dark ? "#f4f4f6" : "#1d1d22";
+    const onColour = "#17171b"; // frames are light in both themes
     context.fillStyle = isDim || fn < 0 ? this.colours.dim : onColour;
     context.fillText(text, x, y);
     if (fn < 0 || text !== name) return;

@@ -8,7 +8,7 @@ function digits(value) {
 }
 
 export function formatCount(value) {
-  return Math.round(value).toLocaleString("en-US");
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 export function formatTime(ns) {

@@ -8,14 +8,14 @@ export const PLACES = ["Python", "C extension", "Interpreter", "libc", "Kernel",
 
 //                     hue, saturation, lightness in light and in dark
 const COLOURS = [
-  [33, 90, 70, 56],   // Python: warm, it is what people look for
-  [152, 42, 66, 46],  // C extension
-  [258, 48, 78, 58],  // interpreter
-  [205, 52, 74, 52],  // libc
-  [352, 58, 76, 56],  // kernel
-  [318, 60, 72, 58],  // GC
-  [66, 38, 66, 46],   // other library
-  [220, 8, 80, 46],   // unknown
+  [33, 90, 70, 62],   // Python: warm, it is what people look for
+  [152, 42, 66, 56],  // C extension
+  [258, 48, 78, 70],  // interpreter
+  [205, 52, 74, 64],  // libc
+  [352, 58, 76, 67],  // kernel
+  [318, 60, 72, 68],  // GC
+  [66, 38, 66, 58],   // other library
+  [220, 8, 80, 60],   // unknown
 ];
 
 function hash(text) {
@@ -28,7 +28,7 @@ function hash(text) {
 export function placeColour(place, dark, shade = 0.5) {
   const [hue, saturation, light, lightInDark] = COLOURS[place] ?? COLOURS[7];
   const lightness = (dark ? lightInDark : light) + (shade - 0.5) * (dark ? 11 : 12);
-  return `hsl(${hue + (shade - 0.5) * 8} ${saturation - (dark ? 14 : 0)}% ${lightness}%)`;
+  return `hsl(${hue + (shade - 0.5) * 8} ${saturation - (dark ? 12 : 0)}% ${lightness}%)`;
 }
 
 // Colours of functions, remembered per profile and theme.
@@ -54,6 +54,6 @@ export class Palette {
 export function changeColour(change, dark) {
   const size = Math.min(1, Math.abs(change));
   const hue = change > 0 ? 6 : 214;
-  if (dark) return `hsl(${hue} ${10 + 62 * size}% ${34 + 18 * size}%)`;
+  if (dark) return `hsl(${hue} ${8 + 66 * size}% ${58 + 8 * size}%)`;
   return `hsl(${hue} ${10 + 75 * size}% ${88 - 24 * size}%)`;
 }

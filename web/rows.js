@@ -1,6 +1,7 @@
 // Cells that tables share: a bar with a share, a name with its colour, a place in the source.
 
 import {el, marked} from "pitviper/dom.js";
+import {certainty} from "pitviper/compare.js";
 import {formatDelta, shorten} from "pitviper/format.js";
 import {placeColour} from "pitviper/palette.js";
 
@@ -14,10 +15,12 @@ export function weightCells(app, weight, of = app.total) {
   return [share, el("span", {class: "cell weight"}, weight > 0 ? app.weightText(weight) : "")];
 }
 
-// A change: coloured by its direction.
-export function deltaCell(app, delta, of = app.total) {
+// A change: coloured by its direction, unless chance may have done it.
+export function deltaCell(app, now, before, of = app.total) {
+  const delta = now - before;
   const isNothing = Math.abs(delta) < of * 1e-6;
-  const kind = isNothing ? "" : delta > 0 ? " grew" : " shrank";
+  const isSure = certainty(now, before, app.perSample) > 0.6;
+  const kind = isNothing || !isSure ? "" : delta > 0 ? " grew" : " shrank";
   return el("span", {class: `cell share delta${kind}`},
             isNothing ? "" : formatDelta(app.shareText(delta, of), delta));
 }

@@ -40,7 +40,7 @@ export class SourceView {
   update(changed) {
     const {app} = this;
     const {profile, settings} = app;
-    const files = sourceFiles(profile, app.totals());
+    const files = sourceFiles(profile, app.rows());
     const file = this.#file(files);
     this.#showFiles(files, file);
     if (!file) {
@@ -51,8 +51,8 @@ export class SourceView {
     }
     const isOfFile = settings.fn >= 0 && settings.fn < profile.functionCount
       && profile.functions.file[settings.fn] === file;
-    this.lines = weighLines(profile, app.model.weights(settings), settings.lens, file,
-                            isOfFile ? settings.fn : -1);
+    this.lines = weighLines(profile, app.rows(), file, isOfFile ? settings.fn : -1);
+    this.self = settings.lens === "python" ? this.lines.work : this.lines.self;
     this.hot = hottestLine(this.lines);
     this.#readText(file);
     const start = isOfFile ? profile.functions.line[settings.fn] : 0;
@@ -83,11 +83,9 @@ export class SourceView {
 
   #showTitle(file, isOfFunction) {
     const {app} = this;
-    const path = shorten(app.profile.text(file), 400);
-    const parts = [el("span", {class: "path"}, path)];
-    if (isOfFunction) {
-      parts.unshift(el("strong", {}, shorten(app.profile.nameOf(app.settings.fn), 200)), " ");
-    }
+    const parts = [];
+    if (isOfFunction) parts.push(el("strong", {}, shorten(app.profile.nameOf(app.settings.fn), 200)));
+    this.select.title = shorten(app.profile.text(file), 1000);
     if (this.hot) {
       parts.push(el("button", {type: "button", class: "small", id: "source-hot",
                                onclick: () => this.#goTo(this.hot)}, `hottest: line ${this.hot}`));
@@ -137,7 +135,7 @@ export class SourceView {
       "aria-label": line === this.hot ? `line ${line}, the hottest` : null,
       onclick: () => { this.current = index; this.list.refresh(); },
     },
-    ...weightCells(app, this.lines.self.get(line) ?? 0),
+    ...weightCells(app, this.self.get(line) ?? 0),
     ...weightCells(app, this.lines.total.get(line) ?? 0),
     el("span", {class: "cell number"}, String(line)),
     this.hasText ? this.#code(index) : el("span", {class: "cell code"}));

@@ -30,13 +30,20 @@ export class TableView {
   get sort() {
     const [column, direction] = this.app.settings.sort.split(" ");
     if (column in COLUMNS) return {column, isUp: direction === "up"};
-    return {column: this.app.base ? "dtotal" : "self", isUp: false};
+    // Of changes the largest first, whichever way.
+    return this.app.base ? {column: "dtotal", isUp: false, isAny: true} : {column: "self", isUp: false};
   }
 
-  delta(kind, fn) {
+  // A function's weight now and before; kind is "self" or "total".
+  #both(kind, fn) {
     const totals = this.app.totals();
     const base = kind === "self" ? totals.baseSelf : totals.baseTotal;
-    return totals[kind][fn] - base[fn] * this.app.scale;
+    return [totals[kind][fn], base[fn] * this.scale];
+  }
+
+  #delta(kind, fn) {
+    const [now, before] = this.#both(kind, fn);
+    return now - before;
   }
 
   #valueOf(column) {
@@ -44,8 +51,8 @@ export class TableView {
     const totals = app.totals();
     switch (column) {
     case "total": return (fn) => totals.total[fn];
-    case "dself": return app.base ? (fn) => this.delta("self", fn) : (fn) => totals.self[fn];
-    case "dtotal": return app.base ? (fn) => this.delta("total", fn) : (fn) => totals.total[fn];
+    case "dself": return app.base ? (fn) => this.#delta("self", fn) : (fn) => totals.self[fn];
+    case "dtotal": return app.base ? (fn) => this.#delta("total", fn) : (fn) => totals.total[fn];
     case "name": return (fn) => app.names.nameOf(fn);
     case "place": return (fn) => app.names.locationOf(fn);
     default: return (fn) => totals.self[fn];
@@ -62,8 +69,10 @@ export class TableView {
       if (totals.total[fn] === 0 && !(totals.baseTotal?.[fn] > 0)) continue;
       if (!search || search.matches[fn]) fns.push(fn);
     }
-    const {column, isUp} = this.sort;
-    const valueOf = this.#valueOf(column);
+    const {column, isUp, isAny} = this.sort;
+    this.scale = app.base ? app.scale : 1;
+    const plain = this.#valueOf(column);
+    const valueOf = isAny ? (fn) => Math.abs(plain(fn)) : plain;
     const values = new Map(fns.map((fn) => [fn, valueOf(fn)]));
     const sign = isUp ? 1 : -1;
     const compare = COLUMNS[column].isText
@@ -84,18 +93,18 @@ export class TableView {
   }
 
   #makeHead() {
-    const {column: sorted, isUp} = this.sort;
+    const {column: sorted, isUp, isAny} = this.sort;
     const cells = [];
     let columns = 0;
     for (const [column, {title, wide = 0, compared}] of Object.entries(COLUMNS)) {
       if (compared && !this.app.base) continue;
       columns += wide;
       const isSorted = column === sorted;
-      const arrow = isSorted ? (isUp ? " ▴" : " ▾") : "";
+      const arrow = !isSorted ? "" : isAny ? " ±" : isUp ? " ▴" : " ▾";
       cells.push(el("button", {
         type: "button", class: `cell sort ${column} wide-${wide}`, role: "columnheader",
         "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none",
-        onclick: () => this.app.state.set({sort: `${column} ${isSorted && !isUp ? "up" : "down"}`}),
+        onclick: () => this.app.state.set({sort: `${column} ${isSorted && !isUp && !isAny ? "up" : "down"}`}),
       }, title + arrow));
     }
     this.head.className = `row head columns-${columns}`;
@@ -107,7 +116,9 @@ export class TableView {
     const fn = this.fns[index];
     const totals = app.totals();
     const cells = [...weightCells(app, totals.self[fn]), ...weightCells(app, totals.total[fn])];
-    if (app.base) cells.push(deltaCell(app, this.delta("self", fn)), deltaCell(app, this.delta("total", fn)));
+    if (app.base) {
+      cells.push(deltaCell(app, ...this.#both("self", fn)), deltaCell(app, ...this.#both("total", fn)));
+    }
     const isSelected = fn === app.settings.fn;
     return el("div", {
       class: `row columns-${cells.length}${isSelected ? " selected current" : ""}`, role: "row",

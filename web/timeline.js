@@ -148,12 +148,13 @@ export class Timeline {
 
   focus() { this.overview.focus(); }
 
-  // Slices are no narrower than two pixels, nor than a few samples of one thread.
+  // Slices are no narrower than three pixels, nor than a dozen samples of one thread: else a busy
+  // thread would look like a comb.
   #slices(width) {
     const {event, profile} = this.app;
     const period = event && event.unit === "ns" && event.samples ? event.weight / event.samples : 0;
-    const most = period > 0 ? profile.duration / (period * 4) : Infinity;
-    return Math.max(20, Math.floor(Math.min(width / 2, most)));
+    const most = period > 0 ? profile.duration / (period * 12) : Infinity;
+    return Math.max(20, Math.floor(Math.min(width / 3, most)));
   }
 
   #paint() {
@@ -192,7 +193,7 @@ export class Timeline {
       context.fillStyle = this.colour("line");
       context.fillRect(Math.round(x), 0, 1, OVERVIEW);
       context.fillStyle = this.colour("dim");
-      if (x + 40 < width) context.fillText(formatTime(at).replace(/\.0+(?=\D)/, ""), x + 4, AXIS / 2);
+      if (x + 40 < width) context.fillText(formatTime(at).replace(/(\.\d*?)0+(?=\D)/, "$1").replace(/\.(?=\D)/, ""), x + 4, AXIS / 2);
     }
   }
 

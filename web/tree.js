@@ -104,7 +104,7 @@ export class TreeView {
     if (!app.settings.inverted) cells.push(...weightCells(app, tree.self[node], of));
     if (app.base) {
       const {now, before} = app.nowAndBefore(tree, node);
-      cells.push(deltaCell(app, now - before));
+      cells.push(deltaCell(app, now, before));
     }
     const name = nameCell(app, fn);
     const toggle = el("span", {class: `toggle${hasChildren ? "" : " none"}`, "aria-hidden": "true"},

@@ -8,6 +8,7 @@ JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 
 KNOWN_COSTS = CHECKOUT / "tests" / "targets" / "known_costs.py"
+PHASES = CHECKOUT / "tests" / "targets" / "phases.py"
 SOAK = CHECKOUT / "tests" / "targets" / "soak.py"
 DENY_SYSCALLS = CHECKOUT / "tests" / "targets" / "deny_syscalls.py"
 
