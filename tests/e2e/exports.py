@@ -350,7 +350,8 @@ def read_pprof(profile, value=1):
 
 # --- callgrind ------------------------------------------------------------------------------------
 
-ANNOTATED = re.compile(r"\s*([\d,]+) \([\s\d.]+%\)\s+([\d,]+) \([\s\d.]+%\)\s+(.*?)( \[[^\[]*\])?$")
+ANNOTATED = re.compile(r"\s*([\d,]+) \([\s\d.]+%\)\s+([\d,]+) \([\s\d.]+%\)\s+(.*?)"
+                       r"( \[(\[[^\]]*\]|[^\[\]]*)\])?$")
 
 
 def annotate(path, inclusive):
@@ -359,7 +360,8 @@ def annotate(path, inclusive):
         pytest.skip("callgrind_annotate is not installed: apt install valgrind")
     result = subprocess.run(["callgrind_annotate", f"--inclusive={'yes' if inclusive else 'no'}",
                              "--threshold=100", "--auto=no", path], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, timeout=TIME_LIMIT_S)
+                            stderr=subprocess.PIPE, timeout=TIME_LIMIT_S,
+                            cwd="/")  # it shortens names of files below the folder that it is in
     assert (result.returncode, result.stderr) == (0, b"")
     rows, whole = {}, None
     for line in result.stdout.decode("utf-8").split("\n"):

@@ -62,7 +62,7 @@ def python_rows(page, what):
 def check_stacks(exported, has_python=True):
     """All formats that have stacks say the same as report does."""
     page = exported.report()
-    assert bool(page["functions"]) == has_python
+    assert has_python is None or bool(page["functions"]) == has_python
     whole = {}
     for kind in ("folded", "speedscope", "firefox", "pprof"):
         stacks = exported.stacks(kind)
@@ -104,14 +104,14 @@ def check_native(exported, samples):
 
 
 def check_callgrind(exported):
-    stacks = [(stack, 0) for stack in exported.stacks("folded")]
+    functions = by_function(exported.stacks("folded"))
     page = exported.report()
     path = exported.export("callgrind")
     for inclusive in (False, True):
         rows, whole = exports.annotate(path, inclusive)
         assert whole == (page["periods"], page["samples"])
         expected = {name: sums.total if inclusive else sums.own
-                    for name, sums in by_function(stack for stack, _ in stacks).items()}
+                    for name, sums in functions.items()}
         ours = collections.Counter()
         for name, (weight, _) in rows.items():
             file, function = name.split(":", 1) if name.startswith("???") else name.rsplit(":", 1)
@@ -176,7 +176,8 @@ def test_recordings_of_our_own(python, recordings):
 def test_recordings_of_perf(python, perf):
     recording = perf.record(python, "-X", "perf", MIXED_WORK, 0.5, frequency=997)
     exported = Exported(recording.data, perf.folder)
-    check_native(exported, check_stacks(exported))
+    # Without frame pointers in the interpreter few chains lead to a Python function, or none.
+    check_native(exported, check_stacks(exported, has_python=None))
     check_callgrind(exported)
     check_svg(exported)
 
