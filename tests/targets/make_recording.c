@@ -126,6 +126,7 @@ static uint32_t pid_of(uint32_t thread)
 static void write_thread(const struct making *making, uint32_t thread)
 {
     int32_t pid = (int32_t)pid_of(thread), tid = (int32_t)(FIRST_PID + thread);
+    int32_t parent = pid == tid ? 1 : pid;
     char name[64];
     snprintf(name, sizeof name, "worker-%u", thread % 10);
     if (thread % 8 == 7 && thread / 8 < NASTY_COUNT)
@@ -135,7 +136,7 @@ static void write_thread(const struct making *making, uint32_t thread)
         .pid = pid,
         .tid = tid,
         .time_ns = START_NS,
-        .task = {.pid = pid, .tid = tid, .parent_pid = pid == tid ? 1 : pid, .parent_tid = pid}};
+        .task = {.pid = pid, .tid = tid, .parent_pid = parent, .parent_tid = parent}};
     struct perfdata_record comm = {
         .type = PERF_RECORD_COMM,
         .pid = pid,
