@@ -19,7 +19,7 @@ from .interpreters import every_python
 from .recorder import Recorder
 from .targets import FOO_BAR_BAZ, MIXED_WORK
 
-FORMATS = ["folded", "speedscope", "firefox", "pprof", "svg", "callgrind"]
+FORMATS = ["folded", "speedscope", "firefox", "pprof", "svg", "callgrind", "html"]
 FILES = {"speedscope": "profile.speedscope.json", "firefox": "profile.json.gz",
          "pprof": "profile.pb.gz", "svg": "profile.svg", "callgrind": "callgrind.out.pitviper"}
 
@@ -422,7 +422,7 @@ def test_a_damaged_recording_is_exported_as_far_as_it_goes(nasty, tmp_path):
 @pytest.mark.parametrize("arguments, complaint", [
     ([], "which format"),
     (["-f", "fodled"], "folded"),
-    (["-f", "xml"], "there are: folded, speedscope"),
+    (["-f", "quarterly"], "there are: folded, speedscope"),
     (["-f", "pprof", "-n"], "-n"),
     (["-f", "folded", "one.data", "two.data"], "one FILE"),
     (["-f", "folded", "--flod"], "--fold"),
