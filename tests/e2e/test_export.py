@@ -21,7 +21,8 @@ from .targets import FOO_BAR_BAZ, MIXED_WORK
 
 FORMATS = ["folded", "speedscope", "firefox", "pprof", "svg", "callgrind", "html"]
 FILES = {"speedscope": "profile.speedscope.json", "firefox": "profile.json.gz",
-         "pprof": "profile.pb.gz", "svg": "profile.svg", "callgrind": "callgrind.out.pitviper"}
+         "pprof": "profile.pb.gz", "svg": "profile.svg", "callgrind": "callgrind.out.pitviper",
+         "html": "profile.html"}
 
 
 class Exported:
