@@ -36,7 +36,8 @@ function readDeltas(bytes, cursor, out) {
   for (let i = 0; i < out.length; i++) {
     const byte = bytes[cursor.at++];
     const value = byte < 128 ? byte : longVarint(bytes, cursor, byte);
-    last += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    if (value < 0x80000000) last += (value >>> 1) ^ -(value & 1);
+    else last += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
     out[i] = last;
   }
 }

@@ -11,7 +11,8 @@ const flag = {read: (s) => s === "1", write: (v) => (v ? "1" : "0")};
 const number = {read: (s) => (/^-?\d+$/.test(s) ? Number(s) : undefined), write: String};
 const choice = (...values) => ({read: (s) => (values.includes(s) ? s : undefined), write: String});
 const list = (separator) => ({
-  read: (s) => (/^[\d.,-]+$/.test(s) ? s.split(separator).map(Number) : undefined),
+  read: (s) => (s.split(separator).every((part) => /^\d+$/.test(part))
+    ? s.split(separator).map(Number) : undefined),
   write: (v) => v.join(separator),
 });
 const span = {

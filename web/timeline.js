@@ -132,8 +132,8 @@ export class Timeline {
     this.scroller.hidden = isOne;
     this.scroller.style.height = `${Math.min(this.rows.length, most) * ROW}px`;
     this.more.hidden = this.rows.length <= FEW_ROWS;
-    this.more.textContent = this.isTall ? "Show fewer"
-      : `Show more of ${formatCount(this.threadCount)} threads`;
+    this.more.textContent = this.isTall ? "show fewer"
+      : `show more of ${formatCount(this.threadCount)}`;
     this.more.setAttribute("aria-expanded", String(this.isTall));
     this.space.style.height = `${this.rows.length * ROW}px`;
   }
@@ -233,10 +233,20 @@ export class Timeline {
     context.fillRect(to - 1, 0, 1.5, height);
   }
 
-  // In ns a full row is a CPU that was busy all the time; other units have no such mark.
-  #highestOf(row) {
+  // What a row of full height is: in ns a CPU that was busy all the time, or what the busiest threads
+  // reach when that is less, so that a thousand threads that share a CPU can be seen. All rows have
+  // the same scale.
+  #fullHeight() {
     const {app, activity} = this;
-    return app.unit === "ns" ? app.profile.duration / activity.slices : Activity.highest(row);
+    const key = `${activity.key} ${app.settings.event}`;
+    if (this.fullKey !== key) {
+      const threads = this.rows.filter((row) => row.thread !== undefined).slice(0, 20);
+      const highest = Math.max(...threads.map(({thread}) => Activity.highest(activity.row(thread))));
+      this.full = app.unit === "ns" ? Math.min(highest, app.profile.duration / activity.slices)
+        : highest;
+      this.fullKey = key;
+    }
+    return this.full;
   }
 
   #paintRows(width) {
@@ -257,7 +267,7 @@ export class Timeline {
       if (thread !== undefined) {
         context.globalAlpha = chosen && !chosen.has(thread) ? 0.25 : 1;
         const row = this.activity.row(thread);
-        this.#paintActivity(context, row, width, y, ROW - 1, this.#highestOf(row));
+        this.#paintActivity(context, row, width, y, ROW - 1, this.#fullHeight());
         context.globalAlpha = 1;
       }
       labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen));
