@@ -64,16 +64,20 @@ static int write_file(struct new_file *file, const struct viewer_page *page)
 static int write_page(const char *path, const struct viewer_page *page)
 {
     struct new_file file;
+    terminal_hold_interrupts(true);
     int error = new_file_open(&file, path, PAGE_MODE);
     if (error == 0) {
         terminal_set_temporary(file.temporary);
+        terminal_hold_interrupts(false);
         error = write_file(&file, page);
         terminal_progress_end();
+        terminal_hold_interrupts(true);
         if (error == 0)
             error = new_file_commit(&file);
         terminal_set_temporary(NULL);
         new_file_done(&file);
     }
+    terminal_hold_interrupts(false);
     if (error == -ENOMEM)
         command_error(&cmd_view, "%s: memory is short for a recording of this size", path);
     else if (error < 0)

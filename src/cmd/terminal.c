@@ -84,6 +84,15 @@ void terminal_set_temporary(const char *path)
     terminal.temporary = path;
 }
 
+void terminal_hold_interrupts(bool hold)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
+}
+
 bool terminal_has_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR"), *kind = getenv("TERM");

@@ -145,3 +145,10 @@ const char *export_event_name(const struct export_view *view)
                ? profile_text(profile, profile->events.items[view->settings.event].name)
                : "";
 }
+
+uint64_t export_wall_ns(const struct export_view *view)
+{
+    const struct perfdata_info *info = &view->profile->info;
+    uint64_t since_ns = info->clock_ns - view->first_ns; /* may be negative: it wraps, twice */
+    return info->has_clock ? info->clock_wall_ns - since_ns : 0;
+}

@@ -75,6 +75,10 @@ static inline uint32_t export_stack(const struct export_view *view,
     return fold ? view->fold.stack_of[sample->stack] : sample->stack;
 }
 
+/* The time of the first sample as CLOCK_REALTIME, in nanoseconds; 0 when the recording has no
+ * clocks to compare. */
+uint64_t export_wall_ns(const struct export_view *view);
+
 /* "cpu-clock:u", … */
 const char *export_event_name(const struct export_view *view);
 
