@@ -118,8 +118,10 @@ export class Timeline {
     this.rows = [];
     this.threadCount = 0;
     for (const group of groups) {
-      if (groups.length > 1) this.rows.push({process: group.process, group});
-      for (const {thread} of group.threads) this.rows.push({thread});
+      // A process with one thread is one row.
+      const isAlone = group.threads.length === 1;
+      if (groups.length > 1 && !isAlone) this.rows.push({group});
+      for (const {thread} of group.threads) this.rows.push({thread, isAlone: isAlone && groups.length > 1});
       this.threadCount += group.threads.length;
     }
     this.rowsKey = settings.event;
@@ -263,14 +265,14 @@ export class Timeline {
       const y = i * ROW - top;
       context.fillStyle = this.colour("line");
       context.fillRect(0, Math.round(y + ROW) - 1, width, 1);
-      const {thread, group} = rows[i];
+      const {thread, group, isAlone} = rows[i];
       if (thread !== undefined) {
         context.globalAlpha = chosen && !chosen.has(thread) ? 0.25 : 1;
         const row = this.activity.row(thread);
         this.#paintActivity(context, row, width, y, ROW - 1, this.#fullHeight());
         context.globalAlpha = 1;
       }
-      labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen));
+      labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen, isAlone));
     }
     this.#paintRange(context, width, height);
     this.#replaceLabels(labels);
@@ -292,12 +294,12 @@ export class Timeline {
     return button;
   }
 
-  #threadLabel(thread, index, chosen) {
+  #threadLabel(thread, index, chosen, isAlone) {
     const {profile} = this.app;
     const name = profile.threadName(thread);
     const isOn = chosen !== null && chosen.has(thread);
     return this.#label(index, {
-      class: `track thread${isOn ? " on" : ""}`, "aria-pressed": String(isOn),
+      class: `track thread${isAlone ? " process" : ""}${isOn ? " on" : ""}`, "aria-pressed": String(isOn),
       title: `${shorten(name)}, thread ${profile.threads.tid[thread]}\nClick: only this one. With Ctrl or Shift: add or remove.`,
       onclick: (event) => this.#choose([thread], event),
     }, el("span", {class: "track-name"}, shorten(name, 60)),

@@ -19,10 +19,10 @@ export async function load(open) {
   return {weight, samples};
 }
 
-// Functions with their numbers, with Python functions only: what pitviper report says, too.
-export async function pythonFunctions(open) {
-  const page = await open({hash: "#lens=python"});
-  return ask(page, "functions");
+// All functions with their numbers, by their index, for what a link selects.
+export async function numbers(open, {hash}) {
+  const page = await open({hash});
+  return {functions: await ask(page, "functions"), ...(await totals(page))};
 }
 
 export async function zoom(open) {
