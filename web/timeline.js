@@ -27,7 +27,8 @@ export class Timeline {
     this.isTall = false;
     this.rows = [];
     this.drag = null;
-    this.cursor = null; // ns, of the keys
+    this.cursor = null;  // ns, of the keys
+    this.pointer = null; // ns, of the mouse
     this.draw = oncePerFrame(() => this.#paint());
     this.#listen();
   }
@@ -39,6 +40,7 @@ export class Timeline {
       canvas.addEventListener("pointerdown", (event) => this.#startDrag(canvas, event));
       canvas.addEventListener("pointermove", (event) => this.#moveDrag(canvas, event));
       canvas.addEventListener("pointerup", () => this.#endDrag());
+      canvas.addEventListener("pointerleave", () => { this.pointer = null; this.draw(); });
       canvas.addEventListener("pointercancel", () => { this.drag = null; this.draw(); });
     }
     this.overview.addEventListener("keydown", (event) => this.#key(event));
@@ -65,8 +67,8 @@ export class Timeline {
   }
 
   #moveDrag(canvas, event) {
-    if (!this.drag) return;
-    this.drag.to = this.#timeAt(canvas, event);
+    this.pointer = event.pointerType === "mouse" ? this.#timeAt(canvas, event) : null;
+    if (this.drag) this.drag.to = this.#timeAt(canvas, event);
     this.draw();
   }
 
@@ -179,6 +181,7 @@ export class Timeline {
     const row = this.activity.row(-1);
     this.#paintActivity(context, row, width, AXIS, OVERVIEW - AXIS, Activity.highest(row));
     this.#paintRange(context, width, OVERVIEW);
+    this.#paintPointer(context, width, OVERVIEW, true);
     if (this.cursor !== null && document.activeElement === this.overview) {
       context.fillStyle = this.colour("accent");
       context.fillRect((this.cursor / this.app.profile.duration) * width - 1, 0, 2, OVERVIEW);
@@ -217,6 +220,24 @@ export class Timeline {
         if (tall > 0) context.fillRect(s * wide, base - tall, Math.max(wide - 0.25, 0.75), tall);
       }
     }
+  }
+
+  // A line through all rows, with its time; while dragging with the length of what is selected.
+  #paintPointer(context, width, height, hasText) {
+    if (this.pointer === null) return;
+    const x = (this.pointer / this.app.profile.duration) * width;
+    context.fillStyle = this.colour("dim");
+    context.fillRect(Math.round(x), 0, 1, height);
+    if (!hasText) return;
+    const {drag} = this;
+    const text = drag && drag.from !== drag.to ? formatTime(Math.abs(drag.to - drag.from))
+      : formatTime(this.pointer);
+    const wide = context.measureText(text).width + 8;
+    const left = x + wide + 3 < width ? x + 2 : x - wide - 2;
+    context.fillStyle = this.colour("ink");
+    context.fillRect(left, 1, wide, AXIS - 2);
+    context.fillStyle = this.colour("bg");
+    context.fillText(text, left + 4, AXIS / 2);
   }
 
   #paintRange(context, width, height) {
@@ -275,6 +296,7 @@ export class Timeline {
       labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen, isAlone));
     }
     this.#paintRange(context, width, height);
+    this.#paintPointer(context, width, height, false);
     this.#replaceLabels(labels);
   }
 

@@ -91,7 +91,7 @@ def line_of(text):
 
 
 SIMPLE = ["zoom", "hover", "inverted", "timeOrder", "tree", "invertedTree", "functions", "threads", "fold",
-          "lens", "search", "deepLink", "strangeLinks", "keyboard", "themes", "phone"]
+          "lens", "search", "deepLink", "strangeLinks", "nothing", "keyboard", "themes", "phone"]
 
 
 @pytest.mark.parametrize("check", SIMPLE)

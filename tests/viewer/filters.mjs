@@ -150,6 +150,20 @@ export async function strangeLinks(open) {
   }
 }
 
+// A filter that leaves nothing: every view says so, and nothing breaks.
+export async function nothing(open) {
+  for (const view of ["flame", "flame&order=time", "flame&inverted=1", "tree", "tree&inverted=1",
+                      "functions", "source"]) {
+    const page = await open({hash: `#range=1-2&view=${view}`});
+    assert.equal((await totals(page)).samples, 0);
+    await press(page, "f", "p", "n", "i");
+    assert.match(await text(page, "#chips"), /0 samples/);
+    await press(page, "x");
+    assert.ok((await totals(page)).samples > 0);
+    await page.close();
+  }
+}
+
 // Everything can be done with keys alone.
 export async function keyboard(open) {
   const page = await open();
