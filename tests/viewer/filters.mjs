@@ -127,6 +127,7 @@ export async function deepLink(open) {
   await page.keyboard.type("parse");
   await page.waitForFunction(() => window.pitviper.state.search === "parse");
   await press(page, "Enter", "t");
+  await page.waitForFunction(() => /theme=/.test(location.hash));
   const before = {state: await state(page), totals: await totals(page), frames: await ask(page, "frames")};
   await page.reload();
   await page.waitForSelector("html[data-ready]");
