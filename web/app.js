@@ -3,7 +3,7 @@
 // Answers are kept until something they depend on changes, so a view may ask as often as it likes.
 
 import {baseScale, changeOf, ComparedTree, JointFunctions, JointProfile} from "pitviper/compare.js";
-import {formatPercent, formatWeight} from "pitviper/format.js";
+import {formatPercent, formatWeight, shorten} from "pitviper/format.js";
 import {functionTotals, weightOfMatches} from "pitviper/functions.js";
 import {InvertedTree} from "pitviper/inverted.js";
 import {weighRows} from "pitviper/lines.js";
@@ -142,5 +142,10 @@ export class App {
   }
 
   weightText(weight) { return formatWeight(weight, this.unit); }
+  // With what was counted, where that is not time.
+  fullWeightText(weight) {
+    return this.unit === "events" ? `${this.weightText(weight)} ${shorten(this.event.name, 40)}`
+      : this.weightText(weight);
+  }
   shareText(weight, of = this.total) { return formatPercent(of > 0 ? weight / of : 0); }
 }

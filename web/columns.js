@@ -31,12 +31,25 @@ function readVarints(bytes, cursor, out) {
   }
 }
 
+// The same for zigzag: the lowest bit is the sign. Taken apart first, as the number as a whole may
+// have one bit more than a double holds.
+function longZigzag(bytes, cursor, first) {
+  let size = (first & 127) >>> 1;
+  let factor = 64;
+  let byte;
+  do {
+    byte = bytes[cursor.at++];
+    size += (byte & 127) * factor;
+    factor *= 128;
+  } while (byte >= 128);
+  return first & 1 ? -size - 1 : size;
+}
+
 function readDeltas(bytes, cursor, out) {
   let last = 0;
   for (let i = 0; i < out.length; i++) {
     const byte = bytes[cursor.at++];
-    const value = byte < 128 ? byte : longVarint(bytes, cursor, byte);
-    last += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+    last += byte < 128 ? (byte >>> 1) ^ -(byte & 1) : longZigzag(bytes, cursor, byte);
     out[i] = last;
   }
 }

@@ -166,12 +166,12 @@ export class Controls {
     }
     if (settings.zoom) {
       const path = settings.zoom.map((fn) => app.names.nameOf(fn));
-      chip(`⌕ ${shorten(path[path.length - 1], 40)}`, {zoom: null}, shorten(path.join(" › "), 1000));
+      chip(`zoom: ${shorten(path[path.length - 1], 40)}`, {zoom: null}, shorten(path.join(" › "), 1000));
     }
     if (settings.part) chip("part of the time order", {part: null});
     const of = profile.events[settings.event]?.weight ?? 0;
     const summary = el("span", {class: "selected-total", id: "selected-total"},
-      `${app.weightText(app.total)} in ${formatCount(app.samples)} samples`
+      `${app.fullWeightText(app.total)} in ${formatCount(app.samples)} samples`
       + (app.total < of ? ` · ${formatPercent(app.total / of)} of all` : ""));
     byId("chips").replaceChildren(summary, ...chips);
   }

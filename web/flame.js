@@ -173,6 +173,7 @@ export class FlameView {
       patch.zoom = path.length ? path : null;
     }
     this.cursor = {depth: layout.depth[rect], x: (layout.x0[rect] + layout.x1[rect]) / 2};
+    this.tip.say(layout, rect, this.isTimeOrder); // where there is no mouse, there is no tip
     app.state.set(patch);
   }
 

@@ -61,8 +61,8 @@ export function layoutTree(tree, from, to, pixels) {
     let i = 0;
     for (; i < children.length; i++) {
       const width = tree.total[children[i]];
-      if (width < narrowest || left > to) break;
-      if (left + width >= from) {
+      if (width < narrowest || left >= to) break;
+      if (left + width > from) {
         layout.add(left, left + width, depth, tree.func[children[i]], children[i]);
         inside.push({node: children[i], x: left, depth: depth + 1});
       }
@@ -70,7 +70,7 @@ export function layoutTree(tree, from, to, pixels) {
     }
     let rest = 0;
     for (; i < children.length; i++) rest += tree.total[children[i]];
-    if (rest >= narrowest && left <= to && left + rest >= from) {
+    if (rest >= narrowest && left < to && left + rest > from) {
       layout.add(left, left + rest, depth, MERGED);
     }
     while (inside.length) pending.push(inside.pop());

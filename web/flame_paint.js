@@ -118,7 +118,7 @@ export class FramePainter {
 
   #nameOf(fn) {
     const {app} = this;
-    if (fn === ROOT) return `all: ${app.weightText(app.shownTotal)}`;
+    if (fn === ROOT) return `all: ${app.fullWeightText(app.shownTotal)}`;
     if (fn === MERGED) return "…";
     if (fn >= 0) return shorten(app.names.nameOf(fn));
     const thread = threadOfMark(fn);

@@ -61,8 +61,8 @@ export class FlameTip {
       const swatch = el("span", {class: "swatch"});
       swatch.style.background = placeColour(place, app.dark);
       panel.append(el("div", {class: "tip-where"}, shorten(app.names.fullLocationOf(fn), 300)),
-                   el("div", {class: "tip-where"}, swatch,
-                      `${PLACES[place]} · ${shorten(app.names.moduleOf(fn), 100)}`));
+                   el("div", {class: "tip-where"}, swatch, app.names.isPython(fn) ? PLACES[place]
+                      : `${PLACES[place]} · ${shorten(app.names.moduleOf(fn), 100)}`));
     }
     const facts = el("dl", {class: "tip-facts"});
     for (const [label, text] of this.#facts(layout, rect, isTimeOrder)) {

@@ -41,7 +41,9 @@ export function formatPercent(share) {
   if (!Number.isFinite(percent)) return "–";
   const size = Math.abs(percent);
   const sign = percent < 0 ? "−" : "";
-  if (size >= 99.95) return `${sign}${size.toFixed(0)}${THIN}%`;
+  // Nearly all is not all.
+  if (size >= 99.95 && size < 100) return `${sign}99.9${THIN}%`;
+  if (size >= 100) return `${sign}${size.toFixed(0)}${THIN}%`;
   if (size >= 0.095 || size === 0) return `${sign}${size.toFixed(1)}${THIN}%`;
   return size >= 0.005 ? `${sign}${size.toFixed(2)}${THIN}%` : `<${THIN}0.01${THIN}%`;
 }

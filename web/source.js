@@ -131,7 +131,9 @@ export class SourceView {
     if (line === this.definition) classes.push("definition");
     if (index === this.current) classes.push("current");
     return el("div", {
-      class: classes.join(" "), role: "row", "data-line": line,
+      class: classes.join(" "), role: "option", "data-line": line,
+      id: index === this.current ? "source-current" : null,
+      "aria-selected": String(index === this.current),
       "aria-label": line === this.hot ? `line ${line}, the hottest` : null,
       onclick: () => { this.current = index; this.list.refresh(); },
     },

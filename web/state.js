@@ -11,7 +11,8 @@ const flag = {read: (s) => s === "1", write: (v) => (v ? "1" : "0")};
 const number = {read: (s) => (/^-?\d+$/.test(s) ? Number(s) : undefined), write: String};
 const choice = (...values) => ({read: (s) => (values.includes(s) ? s : undefined), write: String});
 const list = (separator) => ({
-  read: (s) => (/^[\d.,-]+$/.test(s) ? s.split(separator).map(Number) : undefined),
+  read: (s) => (s.split(separator).every((part) => /^\d+$/.test(part))
+    ? s.split(separator).map(Number) : undefined),
   write: (v) => v.join(separator),
 });
 const span = {
@@ -46,6 +47,8 @@ const FIELDS = {
   theme: [choice("auto", "light", "dark"), "auto"],
 };
 
+const REPLACE_MS = 150;
+
 const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export class State {
@@ -55,6 +58,9 @@ export class State {
     Object.assign(this.defaults, defaults);
     this.values = {...this.defaults};
     this.listeners = [];
+    this.late = null;      // timer of a change that is not in the address yet
+    this.lateHash = "";
+    this.written = -Infinity;
     this.check = (values) => values; // main.js puts bounds of the profile here
   }
 
@@ -103,19 +109,40 @@ export class State {
   }
 
   #follow() {
+    clearTimeout(this.late);
+    this.late = null;
     const next = this.#parse(location.hash);
     const changed = Object.keys(next).filter((name) => !isSame(next[name], this.values[name]));
     this.values = next;
     if (changed.length) this.#tell(new Set(changed));
   }
 
+  // Browsers limit how often an address changes, and a key that is held down changes it thirty times
+  // a second. So what only replaces is written now and then, and before the next step.
   #writeAddress(replace) {
-    const hash = this.toHash();
+    if (replace && performance.now() - this.written < REPLACE_MS) {
+      this.late ??= setTimeout(() => this.#replaceAddress(), REPLACE_MS);
+      this.lateHash = this.toHash();
+      return;
+    }
+    if (!replace && this.late) this.#replaceAddress();
+    this.lateHash = this.toHash();
+    if (replace) this.#replaceAddress();
+    else this.#change(() => history.pushState(null, "", this.lateHash));
+  }
+
+  #replaceAddress() {
+    clearTimeout(this.late);
+    this.late = null;
+    this.written = performance.now();
+    this.#change(() => history.replaceState(null, "", this.lateHash));
+  }
+
+  #change(write) {
     try {
-      if (replace) history.replaceState(null, "", hash);
-      else history.pushState(null, "", hash);
+      write();
     } catch {
-      // Browsers limit how often an address changes; the page works without.
+      // the page works without
     }
   }
 

@@ -102,8 +102,8 @@ export class TableView {
       const isSorted = column === sorted;
       const arrow = !isSorted ? "" : isAny ? " ±" : isUp ? " ▴" : " ▾";
       cells.push(el("button", {
-        type: "button", class: `cell sort ${column} wide-${wide}`, role: "columnheader",
-        "aria-sort": isSorted ? (isUp ? "ascending" : "descending") : "none",
+        type: "button", class: `cell sort ${column} wide-${wide}`, "aria-pressed": String(isSorted),
+        title: "Sort by this column",
         onclick: () => this.app.state.set({sort: `${column} ${isSorted && !isUp && !isAny ? "up" : "down"}`}),
       }, title + arrow));
     }
@@ -121,8 +121,8 @@ export class TableView {
     }
     const isSelected = fn === app.settings.fn;
     return el("div", {
-      class: `row columns-${cells.length}${isSelected ? " selected current" : ""}`, role: "row",
-      "aria-selected": String(isSelected),
+      class: `row columns-${cells.length}${isSelected ? " selected current" : ""}`, role: "option",
+      id: isSelected ? "table-current" : null, "aria-selected": String(isSelected),
       onclick: () => app.state.set({fn, file: -1}, {replace: true}),
       ondblclick: () => app.state.set({fn, file: -1, view: "source"}),
     }, ...cells, nameCell(app, fn), placeCell(app, fn));

@@ -27,7 +27,8 @@ export class Timeline {
     this.isTall = false;
     this.rows = [];
     this.drag = null;
-    this.cursor = null; // ns, of the keys
+    this.cursor = null;  // ns, of the keys
+    this.pointer = null; // ns, of the mouse
     this.draw = oncePerFrame(() => this.#paint());
     this.#listen();
   }
@@ -39,6 +40,7 @@ export class Timeline {
       canvas.addEventListener("pointerdown", (event) => this.#startDrag(canvas, event));
       canvas.addEventListener("pointermove", (event) => this.#moveDrag(canvas, event));
       canvas.addEventListener("pointerup", () => this.#endDrag());
+      canvas.addEventListener("pointerleave", () => { this.pointer = null; this.draw(); });
       canvas.addEventListener("pointercancel", () => { this.drag = null; this.draw(); });
     }
     this.overview.addEventListener("keydown", (event) => this.#key(event));
@@ -65,8 +67,8 @@ export class Timeline {
   }
 
   #moveDrag(canvas, event) {
-    if (!this.drag) return;
-    this.drag.to = this.#timeAt(canvas, event);
+    this.pointer = event.pointerType === "mouse" ? this.#timeAt(canvas, event) : null;
+    if (this.drag) this.drag.to = this.#timeAt(canvas, event);
     this.draw();
   }
 
@@ -118,8 +120,10 @@ export class Timeline {
     this.rows = [];
     this.threadCount = 0;
     for (const group of groups) {
-      if (groups.length > 1) this.rows.push({process: group.process, group});
-      for (const {thread} of group.threads) this.rows.push({thread});
+      // A process with one thread is one row.
+      const isAlone = group.threads.length === 1;
+      if (groups.length > 1 && !isAlone) this.rows.push({group});
+      for (const {thread} of group.threads) this.rows.push({thread, isAlone: isAlone && groups.length > 1});
       this.threadCount += group.threads.length;
     }
     this.rowsKey = settings.event;
@@ -132,8 +136,8 @@ export class Timeline {
     this.scroller.hidden = isOne;
     this.scroller.style.height = `${Math.min(this.rows.length, most) * ROW}px`;
     this.more.hidden = this.rows.length <= FEW_ROWS;
-    this.more.textContent = this.isTall ? "Show fewer"
-      : `Show more of ${formatCount(this.threadCount)} threads`;
+    this.more.textContent = this.isTall ? "show fewer"
+      : `show more of ${formatCount(this.threadCount)}`;
     this.more.setAttribute("aria-expanded", String(this.isTall));
     this.space.style.height = `${this.rows.length * ROW}px`;
   }
@@ -177,6 +181,7 @@ export class Timeline {
     const row = this.activity.row(-1);
     this.#paintActivity(context, row, width, AXIS, OVERVIEW - AXIS, Activity.highest(row));
     this.#paintRange(context, width, OVERVIEW);
+    this.#paintPointer(context, width, OVERVIEW, true);
     if (this.cursor !== null && document.activeElement === this.overview) {
       context.fillStyle = this.colour("accent");
       context.fillRect((this.cursor / this.app.profile.duration) * width - 1, 0, 2, OVERVIEW);
@@ -217,6 +222,24 @@ export class Timeline {
     }
   }
 
+  // A line through all rows, with its time; while dragging with the length of what is selected.
+  #paintPointer(context, width, height, hasText) {
+    if (this.pointer === null) return;
+    const x = (this.pointer / this.app.profile.duration) * width;
+    context.fillStyle = this.colour("dim");
+    context.fillRect(Math.round(x), 0, 1, height);
+    if (!hasText) return;
+    const {drag} = this;
+    const text = drag && drag.from !== drag.to ? formatTime(Math.abs(drag.to - drag.from))
+      : formatTime(this.pointer);
+    const wide = context.measureText(text).width + 8;
+    const left = x + wide + 3 < width ? x + 2 : x - wide - 2;
+    context.fillStyle = this.colour("ink");
+    context.fillRect(left, 1, wide, AXIS - 2);
+    context.fillStyle = this.colour("bg");
+    context.fillText(text, left + 4, AXIS / 2);
+  }
+
   #paintRange(context, width, height) {
     const {drag} = this;
     const {duration} = this.app.profile;
@@ -233,10 +256,20 @@ export class Timeline {
     context.fillRect(to - 1, 0, 1.5, height);
   }
 
-  // In ns a full row is a CPU that was busy all the time; other units have no such mark.
-  #highestOf(row) {
+  // What a row of full height is: in ns a CPU that was busy all the time, or what the busiest threads
+  // reach when that is less, so that a thousand threads that share a CPU can be seen. All rows have
+  // the same scale.
+  #fullHeight() {
     const {app, activity} = this;
-    return app.unit === "ns" ? app.profile.duration / activity.slices : Activity.highest(row);
+    const key = `${activity.key} ${app.settings.event}`;
+    if (this.fullKey !== key) {
+      const threads = this.rows.filter((row) => row.thread !== undefined).slice(0, 20);
+      const highest = Math.max(...threads.map(({thread}) => Activity.highest(activity.row(thread))));
+      this.full = app.unit === "ns" ? Math.min(highest, app.profile.duration / activity.slices)
+        : highest;
+      this.fullKey = key;
+    }
+    return this.full;
   }
 
   #paintRows(width) {
@@ -253,16 +286,17 @@ export class Timeline {
       const y = i * ROW - top;
       context.fillStyle = this.colour("line");
       context.fillRect(0, Math.round(y + ROW) - 1, width, 1);
-      const {thread, group} = rows[i];
+      const {thread, group, isAlone} = rows[i];
       if (thread !== undefined) {
         context.globalAlpha = chosen && !chosen.has(thread) ? 0.25 : 1;
         const row = this.activity.row(thread);
-        this.#paintActivity(context, row, width, y, ROW - 1, this.#highestOf(row));
+        this.#paintActivity(context, row, width, y, ROW - 1, this.#fullHeight());
         context.globalAlpha = 1;
       }
-      labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen));
+      labels.push(group ? this.#processLabel(group, i) : this.#threadLabel(thread, i, chosen, isAlone));
     }
     this.#paintRange(context, width, height);
+    this.#paintPointer(context, width, height, false);
     this.#replaceLabels(labels);
   }
 
@@ -282,12 +316,12 @@ export class Timeline {
     return button;
   }
 
-  #threadLabel(thread, index, chosen) {
+  #threadLabel(thread, index, chosen, isAlone) {
     const {profile} = this.app;
     const name = profile.threadName(thread);
     const isOn = chosen !== null && chosen.has(thread);
     return this.#label(index, {
-      class: `track thread${isOn ? " on" : ""}`, "aria-pressed": String(isOn),
+      class: `track thread${isAlone ? " process" : ""}${isOn ? " on" : ""}`, "aria-pressed": String(isOn),
       title: `${shorten(name)}, thread ${profile.threads.tid[thread]}\nClick: only this one. With Ctrl or Shift: add or remove.`,
       onclick: (event) => this.#choose([thread], event),
     }, el("span", {class: "track-name"}, shorten(name, 60)),

@@ -44,7 +44,8 @@ export class TimeOrder {
 
   // Samples between two places on the x axis: at most `most` of them, as {sample, from, to}.
   #segments(from, to, most, each) {
-    const first = firstSampleAt(this.ends, from);
+    let first = firstSampleAt(this.ends, from);
+    if (this.ends[first] === from) first++; // it ends where we begin
     const last = Math.min(this.ends.length - 1, firstSampleAt(this.ends, to));
     if (last - first < most) {
       for (let i = first; i <= last; i++) each(i, i ? this.ends[i - 1] : 0, this.ends[i]);

@@ -113,7 +113,7 @@ export class TreeView {
     name.style.paddingLeft = `${6 + Math.min(depth, 60) * 13}px`;
     const row = el("div", {
       class: `row columns-${cells.length}${index === this.current ? " current" : ""}${fn === app.settings.fn ? " selected" : ""}`,
-      role: "treeitem", "aria-level": depth + 1, "aria-expanded": hasChildren ? String(isOpen) : null,
+      role: "treeitem", id: index === this.current ? "tree-current" : null, "aria-level": depth + 1, "aria-expanded": hasChildren ? String(isOpen) : null,
       "aria-selected": String(index === this.current),
       onclick: (event) => this.#click(index, event.target === toggle),
       ondblclick: () => this.#toggle(index),

@@ -35,14 +35,14 @@ class Browser:
         self.process = subprocess.Popen(["node", FOLDER / "serve.mjs"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=environment, text=True)
 
-    def check(self, name, path, **arguments):
-        request = {"check": name, "path": str(path), **arguments}
+    def check(self, check, path, **arguments):
+        request = {"check": check, "path": str(path), **arguments}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         assert answer, "the browser's process ended"
         answer = json.loads(answer)
-        assert "error" not in answer, f"{name}: {answer['error']}"
+        assert "error" not in answer, f"{check}: {answer['error']}"
         return answer["result"]
 
     def close(self):

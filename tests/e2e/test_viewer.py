@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from . import browser as browser_module
+from . import browser as browser_module, perf as perf_module
 from .cli import pitviper
 from .interpreters import found
 from .recorder import Recorder
-from .targets import PHASES, make_recording
+from .targets import PHASES, THREADS_AND_FORKS, make_recording
+from .viewer import PYTHON, Page
 
 NASTY = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "quote\"quote'back\\slash",
          "Straße_函数_🐍", "&lt;b&gt;", "__proto__", "${alert(1)}", "n" * 10000]
@@ -90,7 +91,7 @@ def line_of(text):
 
 
 SIMPLE = ["zoom", "hover", "inverted", "timeOrder", "tree", "invertedTree", "functions", "threads", "fold",
-          "lens", "search", "deepLink", "strangeLinks", "keyboard", "themes", "phone"]
+          "lens", "search", "deepLink", "strangeLinks", "nothing", "keyboard", "themes", "phone"]
 
 
 @pytest.mark.parametrize("check", SIMPLE)
@@ -109,22 +110,72 @@ def test_python_functions_are_those_of_report(browser, page, data):
     expected = {(row["name"], row["file"]): (row["self_periods"], row["total_periods"])
                 for row in report["functions"]}
     shown = {(row["name"], row["file"]): (row["self"], row["total"])
-             for row in browser.check("pythonFunctions", page) if row["total"]}
+             for row in browser.check("numbers", page, hash="#lens=python")["functions"] if row["total"]}
     assert shown == expected
 
 
-def test_a_range_has_the_samples_of_its_time(browser, page, data):
-    shown = browser.check("range", page)
-    assert shown["from"] < shown["to"]
+def count_functions(profile, fold, lens, is_chosen):
+    """[self, total] per function of the samples that are chosen, by their indexes."""
+    tree = "folded" if fold else "stacks"
+    function_of, kinds = profile["frames.function"], profile["functions.kind"]
+    stacks = [()]
+    for parent, frame in zip(profile[tree + ".parent"][1:], profile[tree + ".frame"][1:]):
+        function = function_of[frame]
+        is_shown = lens == "all" or (kinds[function] == PYTHON) == (lens == "python")
+        stacks.append(stacks[parent] + (function,) if is_shown else stacks[parent])
+    counts = [[0, 0] for _ in range(profile.table("functions"))]
+    for number, (stack, weight) in enumerate(zip(profile["samples.stack"], profile["samples.weight"])):
+        if is_chosen(number):
+            functions = stacks[profile["folded.of"][stack] if fold else stack]
+            for function in set(functions):
+                counts[function][1] += weight
+            if functions:
+                counts[functions[-1]][0] += weight
+    return counts
 
 
-def test_ranges_add_up(browser, page):
-    text = page.read_text()
-    profile = re.search(r'id="profile">([^<]*)<', text).group(1)
-    header = gzip.decompress(base64.b64decode(profile))[8:]
-    start, end = (int(re.search(rb'"%s": ?(\d+)' % key, header).group(1))
-                  for key in (b"start_ns", b"end_ns"))
-    browser.check("rangesAddUp", page, duration=end - start)
+@pytest.mark.parametrize("lens", ["all", "python", "native"])
+@pytest.mark.parametrize("fold", [True, False], ids=["folded", "unfolded"])
+def test_numbers_are_those_of_the_data(browser, page, fold, lens):
+    profile = Page(page.read_text()).profile
+    times, threads = profile["samples.time"], profile["samples.thread"]
+    first, end = times[len(times) // 5], times[-20]
+    chosen = sorted(set(threads))[:2]
+    for link, is_chosen in [
+            ("", lambda number: True),
+            (f"&range={first}-{end}", lambda number: first <= times[number] < end),
+            (f"&threads={','.join(map(str, chosen))}", lambda number: threads[number] in chosen)]:
+        shown = browser.check("numbers", page, hash=f"#fold={int(fold)}&lens={lens}{link}")
+        assert [[row["self"], row["total"]] for row in shown["functions"]] == \
+            count_functions(profile, fold, lens, is_chosen)
+        assert shown["samples"] == sum(map(is_chosen, range(len(times))))
+
+
+def test_ranges(browser, page):
+    browser.check("range", page)
+    clock = Page(page.read_text()).profile.header["clock"]
+    browser.check("rangesAddUp", page, duration=clock["end_ns"] - clock["start_ns"])
+
+
+def test_processes(browser, folder):
+    data = record(folder, "forks", newest_python(), THREADS_AND_FORKS, "forks", "300000")
+    page = view(folder, "forks.html", data)
+    browser.check("processes", page, count=Page(page.read_text()).profile.table("processes"))
+
+
+def test_events_of_perf(browser, folder):
+    if perf_module.obstacle():
+        pytest.skip(perf_module.obstacle())
+    (folder / "events").mkdir()
+    data = folder / "events" / "perf.data"
+    subprocess.run(["perf", "record", "-q", "-g", "-e", "cpu-clock:u,page-faults:u", "-o", data,
+                    newest_python(), PHASES, "0.2", "0.2"], check=True, stderr=subprocess.DEVNULL)
+    page = view(folder, "events.html", data)
+    browser.check("events", page, expected=Page(page.read_text()).profile.header["events"])
+
+
+def test_numbers_of_any_size(browser, page):
+    browser.check("columns", page)
 
 
 @pytest.mark.parametrize("name, comment", [("split_fields", "the hot line of parse"),
@@ -144,7 +195,7 @@ def test_source_without_text(browser, folder, data):
 
 
 def test_compare(browser, folder, data):
-    base = record(folder, "base", "-F", "1999", newest_python(), PHASES, "0.8", "0.4")
+    base = record(folder, "base", "-F", "1999", newest_python(), PHASES, "1.0", "0.4")
     browser.check("compare", view(folder, "compared.html", data, "--base", base))
 
 

@@ -127,6 +127,7 @@ export async function deepLink(open) {
   await page.keyboard.type("parse");
   await page.waitForFunction(() => window.pitviper.state.search === "parse");
   await press(page, "Enter", "t");
+  await page.waitForFunction(() => /theme=/.test(location.hash));
   const before = {state: await state(page), totals: await totals(page), frames: await ask(page, "frames")};
   await page.reload();
   await page.waitForSelector("html[data-ready]");
@@ -146,6 +147,20 @@ export async function strangeLinks(open) {
                       "#__proto__=1&constructor=2", "#part=1-2&order=time", "#wait=waiting"]) {
     const page = await open({hash});
     assert.deepEqual({...(await totals(page)), matched: 0}, all, hash);
+    await page.close();
+  }
+}
+
+// A filter that leaves nothing: every view says so, and nothing breaks.
+export async function nothing(open) {
+  for (const view of ["flame", "flame&order=time", "flame&inverted=1", "tree", "tree&inverted=1",
+                      "functions", "source"]) {
+    const page = await open({hash: `#range=1-2&view=${view}`});
+    assert.equal((await totals(page)).samples, 0);
+    await press(page, "f", "p", "n", "i");
+    assert.match(await text(page, "#chips"), /0 samples/);
+    await press(page, "x");
+    assert.ok((await totals(page)).samples > 0);
     await page.close();
   }
 }
@@ -200,4 +215,78 @@ export async function waiting(open) {
   assert.equal(running.weight + asleep.weight, all.weight);
   assert.ok(running.samples > 0 && asleep.samples > 0);
   return {waiting: asleep.samples, samples: all.samples};
+}
+
+// Processes are selected with all of their threads.
+export async function processes(open, {count}) {
+  const page = await open();
+  const all = await totals(page);
+  const labels = page.locator("#timeline-labels .process");
+  assert.equal(await labels.count(), count);
+  let samples = 0;
+  for (let i = 0; i < count; i++) {
+    await labels.nth(i).click();
+    await settle(page);
+    samples += (await totals(page)).samples;
+  }
+  assert.equal(samples, all.samples);
+}
+
+// Each event has samples, weights and a unit of its own.
+export async function events(open, {expected}) {
+  const page = await open();
+  const options = await page.locator("#event option").allInnerTexts();
+  assert.deepEqual(options.map((o) => o.replace(/ \(.*/, "")), expected.map((e) => e.name));
+  for (const [index, event] of expected.entries()) {
+    await page.selectOption("#event", String(index));
+    await settle(page);
+    const {samples, weight, unit} = await totals(page);
+    assert.deepEqual({samples, weight, unit}, {samples: event.samples, weight: event.weight, unit: event.unit});
+  }
+  await press(page, "x");
+}
+
+// Numbers as large as the format allows, in each encoding.
+export async function columns(open) {
+  const page = await open();
+  const wrong = await page.evaluate(async () => {
+    const {readColumn} = await import("pitviper/columns.js");
+    const varint = (value) => {
+      const bytes = [];
+      let rest = BigInt(value);
+      do {
+        bytes.push(Number(rest & 127n) | (rest > 127n ? 128 : 0));
+        rest >>= 7n;
+      } while (rest > 0n);
+      return bytes;
+    };
+    const zigzag = (value) => varint(value < 0n ? -2n * value - 1n : 2n * value);
+    const values = [0, 1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 12345,
+                    2 ** 53 - 1, 3, 2 ** 52, 0, 16383, 16384];
+    const deltas = values.flatMap((value, i) => zigzag(BigInt(value) - BigInt(i ? values[i - 1] : 0)));
+    const encoded = {
+      varint: values.flatMap((value) => varint(value)), delta: deltas,
+      runs: values.flatMap((value) => [...varint(value), 1])};
+    const bad = [];
+    const read = (encoding, bytes, count, Type = Float64Array) =>
+      [...readColumn(Uint8Array.from([9, ...bytes, 9]), {name: "x", count, bytes: bytes.length, encoding}, 1, Type)];
+    for (const [encoding, bytes] of Object.entries(encoded)) {
+      if (JSON.stringify(read(encoding, bytes, values.length)) !== JSON.stringify(values)) bad.push(encoding);
+    }
+    if (read("bytes", [1, 2, 255], 3, Uint8Array).join() !== "1,2,255") bad.push("bytes");
+    if (read("runs", [7, 3, 8, 2], 5).join() !== "7,7,7,8,8") bad.push("runs of more than one");
+    // What is damaged is refused: too short, too long, a number without end, an unknown encoding.
+    for (const [encoding, bytes, count] of [["varint", [1, 2], 3], ["varint", [1, 2], 1], ["delta", [128], 1],
+                                            ["runs", [7, 2], 5], ["runs", [7, 9], 5], ["zip", [1], 1],
+                                            ["bytes", [1], 2]]) {
+      try {
+        read(encoding, bytes, count);
+        bad.push(`${encoding} ${bytes} for ${count} was taken`);
+      } catch {
+        // as it should be
+      }
+    }
+    return bad;
+  });
+  assert.deepEqual(wrong, []);
 }

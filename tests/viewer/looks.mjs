@@ -3,16 +3,19 @@
 import assert from "node:assert/strict";
 import {ask, click, press, settle, state, totals} from "./page.mjs";
 
-const brightness = (page) => page.evaluate(() => {
+const brightness = async (page) => settle(page).then(() => page.evaluate(() => {
   const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
   const canvas = document.getElementById("flame-canvas");
   const {data} = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
   return {page: (r + g + b) / 3, canvas: (data[0] + data[1] + data[2]) / 3};
-});
+}));
 
 // As the system says, until somebody chooses; the choice stays.
 export async function themes(open) {
   const light = await open({colorScheme: "light"});
+  await light.evaluate(() => localStorage.clear()); // what another check chose
+  await light.reload();
+  await light.waitForSelector("html[data-ready]");
   assert.ok((await brightness(light)).page > 200 && (await brightness(light)).canvas > 200);
   const dark = await open({colorScheme: "dark"});
   assert.ok((await brightness(dark)).page < 60 && (await brightness(dark)).canvas < 60);
@@ -45,7 +48,10 @@ export async function nastyNames(open, {names}) {
   const page = await open();
   await page.evaluate(() => { window.alert = () => console.error("a name was executed"); });
   const shown = new Set((await ask(page, "functions")).map((f) => f.name));
-  for (const name of names) assert.ok(shown.has(name), `${name.slice(0, 50)} is not there`);
+  // The recorder cuts off what is longer than a name can be.
+  const isShown = (name) => shown.has(name)
+    || (name.length > 1000 && [...shown].some((s) => s.startsWith(name.slice(0, 900))));
+  for (const name of names) assert.ok(isShown(name), `${name.slice(0, 50)} is not there`);
   for (const key of ["2", "*", "3", "4", "1", "i", "o", "o", "f", "p", "?", "Escape"]) await press(page, key);
   await press(page, "3");
   for (const name of names) {

@@ -14,14 +14,15 @@ export async function load(open) {
   assert.ok((await names(page)).has("parse"));
   assert.match((await text(page, "#quality")).replaceAll(",", ""), new RegExp(`^${samples} samples`));
   assert.match(await text(page, "#quality"), /complete stacks.*lost/s);
-  assert.match(await page.title(), /phases\.py/);
+  assert.match(await page.title(), /pitviper/);
+  assert.match(await text(page, "#command"), /phases\.py/);
   return {weight, samples};
 }
 
-// Functions with their numbers, with Python functions only: what pitviper report says, too.
-export async function pythonFunctions(open) {
-  const page = await open({hash: "#lens=python"});
-  return ask(page, "functions");
+// All functions with their numbers, by their index, for what a link selects.
+export async function numbers(open, {hash}) {
+  const page = await open({hash});
+  return {functions: await ask(page, "functions"), ...(await totals(page))};
 }
 
 export async function zoom(open) {
@@ -99,9 +100,10 @@ export async function tree(open) {
     await press(page, "ArrowDown");
   }
   assert.ok(seen.includes("main"), `rows: ${seen}`);
-  const closed = await page.locator("#tree-rows .row").count();
+  const height = () => page.locator("#tree-rows .virtual-space").evaluate((e) => e.clientHeight);
+  const before = await height();
   await press(page, "Home", "*");
-  assert.ok(await page.locator("#tree-rows .row").count() > closed, "nothing opened");
+  assert.ok(await height() > before, "nothing opened");
   await press(page, "Home", "ArrowLeft");
   assert.equal(await page.locator("#tree-rows .row").first().getAttribute("aria-expanded"), "false");
   await press(page, "ArrowRight", "Enter");
