@@ -1,6 +1,5 @@
 /* The viewer's page as one of the formats: what `pitviper view` writes, without opening it. */
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "export/export.h"
 #include "export/viewer_page.h"
 
@@ -12,5 +11,6 @@ int export_html(const struct export_view *view, FILE *out)
     if (!title)
         return -ENOMEM;
     struct viewer_page page = {.title = title, .profile = view->profile, .sources = true};
-    return viewer_page_write(out, &page);
+    int error = viewer_page_write(out, &page);
+    return error == -ENOMEM ? error : 0; /* write errors stay in the FILE, as with all formats */
 }
