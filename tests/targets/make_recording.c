@@ -29,6 +29,9 @@ enum {
     COMMON_FRAMES = 10,
     BRANCHES = 8,
     MOST_FRAMES = 64,
+    NASTY_FIRST = 15,
+    NASTY_DISTANCE = 16, /* a multiple of BRANCHES */
+    LONG_NAMED = 100,
     LONG_NAME_BYTES = 10000,
     ROUND = 10000,
 };
@@ -85,11 +88,12 @@ static void add_functions(struct making *making)
         char file[256];
         snprintf(name, sizeof name, "Class%u.function_%u", i / 10, i);
         snprintf(file, sizeof file, "/app/package_%u/module_%u.py", i / 100, i / 20);
-        if (i % 16 == 15 && i / 16 < NASTY_COUNT) {
-            snprintf(name, sizeof name, "%s", NASTY_NAMES[i / 16]);
-            snprintf(file, sizeof file, "/app/%s.py", NASTY_NAMES[NASTY_COUNT - 1 - i / 16]);
+        uint32_t nasty = i / NASTY_DISTANCE;
+        if (i % NASTY_DISTANCE == NASTY_FIRST && nasty < NASTY_COUNT) {
+            snprintf(name, sizeof name, "%s", NASTY_NAMES[nasty]);
+            snprintf(file, sizeof file, "/app/%s.py", NASTY_NAMES[NASTY_COUNT - 1 - nasty]);
         }
-        if (i == 100)
+        if (i == LONG_NAMED)
             memset(name, 'x', LONG_NAME_BYTES);
         int32_t lines[LINES];
         for (int32_t n = 0; n < LINES; n++)
@@ -109,7 +113,7 @@ static void add_functions(struct making *making)
 
 static uint64_t avma_of(const struct making *making, uint64_t chance)
 {
-    uint32_t function = (uint32_t)(chance % FUNCTIONS);
+    uint32_t function = (uint32_t)chance % FUNCTIONS;
     int32_t line = (int32_t)(function % 50) * LINES + (int32_t)((chance >> 32) % LINES) + 1;
     return PYTHON_IMAGE_BASE_AVMA + python_image_address(&making->image, function, line);
 }
@@ -122,6 +126,7 @@ static uint32_t pid_of(uint32_t thread)
 static void write_thread(const struct making *making, uint32_t thread)
 {
     int32_t pid = (int32_t)pid_of(thread), tid = (int32_t)(FIRST_PID + thread);
+    int32_t parent = pid == tid ? 1 : pid;
     char name[64];
     snprintf(name, sizeof name, "worker-%u", thread % 10);
     if (thread % 8 == 7 && thread / 8 < NASTY_COUNT)
@@ -131,7 +136,7 @@ static void write_thread(const struct making *making, uint32_t thread)
         .pid = pid,
         .tid = tid,
         .time_ns = START_NS,
-        .task = {.pid = pid, .tid = tid, .parent_pid = pid == tid ? 1 : pid, .parent_tid = pid}};
+        .task = {.pid = pid, .tid = tid, .parent_pid = parent, .parent_tid = parent}};
     struct perfdata_record comm = {
         .type = PERF_RECORD_COMM,
         .pid = pid,
@@ -159,15 +164,27 @@ static void write_thread(const struct making *making, uint32_t thread)
         require(perfdata_writer_record(making->writer, &map));
 }
 
-/* Number i of a stack's children is (number * BRANCHES + 1 + i), as in a heap. Where two siblings
- * happen to get the same place in the code they would be one stack, so the place counts them. */
+/* The place in the code of a stack's innermost frame: its function and line come out of this
+ * number. Siblings have functions of different numbers, so that no two stacks are the same. The
+ * first stacks are those with the worst names: they are in every recording. */
+static uint64_t place_of(uint32_t stack)
+{
+    uint32_t sibling = (stack - 1) % BRANCHES, number = (stack - 1) / BRANCHES;
+    uint64_t lines = mix(stack) >> 32 << 32, function = mix(stack) % (FUNCTIONS / BRANCHES);
+    if (sibling == NASTY_FIRST % BRANCHES && number < NASTY_COUNT)
+        return lines + NASTY_FIRST + number * NASTY_DISTANCE;
+    if (stack == LONG_NAMED % BRANCHES + 1)
+        return lines + LONG_NAMED;
+    return lines + function * BRANCHES + sibling;
+}
+
+/* Number i of a stack's children is (number * BRANCHES + 1 + i), as in a heap. */
 static size_t make_chain(const struct making *making, uint32_t stack, uint64_t *chain)
 {
     size_t length = 0;
     chain[length++] = (uint64_t)PERF_CONTEXT_USER;
     for (; stack && length < MOST_FRAMES; stack = (stack - 1) / BRANCHES)
-        chain[length++] = avma_of(making, mix(stack) / BRANCHES * BRANCHES % (FUNCTIONS * 1000ull) +
-                                              (stack - 1) % BRANCHES + (mix(stack) >> 32 << 32));
+        chain[length++] = avma_of(making, place_of(stack));
     for (uint32_t i = COMMON_FRAMES; i-- > 0;)
         chain[length++] = avma_of(making, i * 7);
     return length;
