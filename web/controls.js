@@ -198,7 +198,8 @@ export class Controls {
                 el("span", {class: "legend-share"}, app.shareText(places[place])));
     });
     if (tree.waiting) {
-      items.push(el("span", {class: "legend-item", title: "The pale band on top of a frame is the part that waited"},
+      const title = "The pale band on top of a frame is the part that waited";
+      items.push(el("span", {class: "legend-item", title},
                     el("span", {class: "swatch waiting"}), "Waiting",
                     el("span", {class: "legend-share"}, app.shareText(tree.waiting[0]))));
     }

@@ -86,7 +86,7 @@ function checkIndexes(tables) {
 }
 
 // Tables from the bytes of a profile after gunzip.
-export function readProfile(bytes) {
+function readProfile(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 8 || view.getUint32(0) !== 0x50565631) {
     throw new Error("this is not a profile of pitviper's viewer");
@@ -118,7 +118,7 @@ export function readProfile(bytes) {
 }
 
 // What the rest of the viewer works with: the tables, and names for people.
-export class Profile {
+class Profile {
   constructor(header, tables) {
     Object.assign(this, tables);
     this.header = header;

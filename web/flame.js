@@ -167,7 +167,10 @@ export class FlameView {
     if (fn === MERGED) return;
     const patch = fn >= 0 ? {fn, file: -1} : {};
     if (this.isTimeOrder) {
-      patch.part = fn === ROOT ? null : [layout.x0[rect], layout.x1[rect]];
+      const [from, to] = this.shown;
+      patch.part = fn === ROOT ? null
+        : app.timeOrder().exact(layout.x0[rect], layout.x1[rect], layout.depth[rect], {
+          from, to, pixels: this.scroller.clientWidth, inverted: app.settings.inverted});
     } else {
       const path = pathOfNode(app.shownTree(), layout.node[rect]);
       patch.zoom = path.length ? path : null;

@@ -8,7 +8,7 @@ import {MERGED, ROOT} from "pitviper/timeorder.js";
 
 const NARROWEST = 0.3;
 
-export class Layout {
+class Layout {
   constructor() {
     this.count = 0;
     this.x0 = [];

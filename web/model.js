@@ -46,7 +46,7 @@ function childLists(parent, count) {
   return {start, list};
 }
 
-export class FunctionTree {
+class FunctionTree {
   // `rows` is a tree of frames {parent, frame}; `rowOf` maps stacks to its rows (null: they are the
   // same); `keep` tells per function whether it takes part (null: all).
   constructor(profile, rows, rowOf, keep) {
@@ -133,7 +133,7 @@ export function firstSampleAt(times, time) {
 //     range    null, or [from, to) in ns from the start
 //     threads  null, or a list of indexes
 //     wait     "all", "running", "waiting"
-export class Filter {
+class Filter {
   constructor(profile, {event, range, threads, wait}) {
     this.event = event;
     this.first = range ? firstSampleAt(profile.samples.time, range[0]) : 0;
@@ -147,7 +147,7 @@ export class Filter {
 }
 
 // Weight per stack of the samples that a filter lets through: in all, and of waiting ones.
-export function weighStacks(profile, filter) {
+function weighStacks(profile, filter) {
   const {stack, thread, weight, event, waiting} = profile.samples;
   const {threadMask, waitMask} = filter;
   const stacks = profile.stacks.parent.length;

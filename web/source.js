@@ -126,7 +126,7 @@ export class SourceView {
   #row(index) {
     const {app} = this;
     const line = this.numbers[index];
-    const classes = ["row", "line", "columns-4"];
+    const classes = ["row", "line"];
     if (line === this.hot) classes.push("hot");
     if (line === this.definition) classes.push("definition");
     if (index === this.current) classes.push("current");

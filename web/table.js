@@ -95,19 +95,18 @@ export class TableView {
   #makeHead() {
     const {column: sorted, isUp, isAny} = this.sort;
     const cells = [];
-    let columns = 0;
     for (const [column, {title, wide = 0, compared}] of Object.entries(COLUMNS)) {
       if (compared && !this.app.base) continue;
-      columns += wide;
       const isSorted = column === sorted;
+      const direction = isSorted && !isUp && !isAny ? "up" : "down";
       const arrow = !isSorted ? "" : isAny ? " ±" : isUp ? " ▴" : " ▾";
       cells.push(el("button", {
         type: "button", class: `cell sort ${column} wide-${wide}`, "aria-pressed": String(isSorted),
         title: "Sort by this column",
-        onclick: () => this.app.state.set({sort: `${column} ${isSorted && !isUp && !isAny ? "up" : "down"}`}),
+        onclick: () => this.app.state.set({sort: `${column} ${direction}`}),
       }, title + arrow));
     }
-    this.head.className = `row head columns-${columns}`;
+    this.head.className = "row head";
     this.head.replaceChildren(...cells);
   }
 
@@ -121,7 +120,7 @@ export class TableView {
     }
     const isSelected = fn === app.settings.fn;
     return el("div", {
-      class: `row columns-${cells.length}${isSelected ? " selected current" : ""}`, role: "option",
+      class: `row${isSelected ? " selected current" : ""}`, role: "option",
       id: isSelected ? "table-current" : null, "aria-selected": String(isSelected),
       onclick: () => app.state.set({fn, file: -1}, {replace: true}),
       ondblclick: () => app.state.set({fn, file: -1, view: "source"}),
@@ -169,10 +168,10 @@ export class TableView {
     for (const {fn, weight} of [...rows].sort((a, b) => b.weight - a.weight).slice(0, 200)) {
       const cells = weightCells(app, weight, sum);
       if (fn < 0) {
-        list.append(el("div", {class: "row columns-2 none"}, ...cells,
+        list.append(el("div", {class: "row none"}, ...cells,
                        el("span", {class: "cell name"}, noneName)));
       } else {
-        list.append(el("button", {type: "button", class: "row columns-2",
+        list.append(el("button", {type: "button", class: "row",
                                   onclick: () => app.state.set({fn, file: -1})},
                        ...cells, nameCell(app, fn)));
       }

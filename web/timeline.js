@@ -193,12 +193,14 @@ export class Timeline {
     const step = niceStep(duration, width / 90);
     context.font = "10px system-ui, sans-serif";
     context.textBaseline = "middle";
+    // 1.50 s is 1.5 s, and 2.00 s is 2 s.
+    const short = (text) => text.replace(/(\.\d*?)0+(?=\D)/, "$1").replace(/\.(?=\D)/, "");
     for (let at = 0; at < duration; at += step) {
       const x = (at / duration) * width;
       context.fillStyle = this.colour("line");
       context.fillRect(Math.round(x), 0, 1, OVERVIEW);
       context.fillStyle = this.colour("dim");
-      if (x + 40 < width) context.fillText(formatTime(at).replace(/(\.\d*?)0+(?=\D)/, "$1").replace(/\.(?=\D)/, ""), x + 4, AXIS / 2);
+      if (x + 40 < width) context.fillText(short(formatTime(at)), x + 4, AXIS / 2);
     }
   }
 
@@ -322,7 +324,8 @@ export class Timeline {
     const isOn = chosen !== null && chosen.has(thread);
     return this.#label(index, {
       class: `track thread${isAlone ? " process" : ""}${isOn ? " on" : ""}`, "aria-pressed": String(isOn),
-      title: `${shorten(name)}, thread ${profile.threads.tid[thread]}\nClick: only this one. With Ctrl or Shift: add or remove.`,
+      title: `${shorten(name)}, thread ${profile.threads.tid[thread]}\n`
+             + "Click: only this one. With Ctrl or Shift: add or remove.",
       onclick: (event) => this.#choose([thread], event),
     }, el("span", {class: "track-name"}, shorten(name, 60)),
     el("span", {class: "track-id"}, String(profile.threads.tid[thread])));

@@ -59,15 +59,41 @@ export class TimeOrder {
     }
   }
 
+  #path(i, inverted) {
+    const path = [];
+    for (let n = this.nodes[i]; n !== 0; n = this.tree.parent[n]) path.push(this.tree.func[n]);
+    return inverted ? path : path.reverse();
+  }
+
+  // Where a rectangle of layout() really begins and ends. Where a pixel stands for many samples, the
+  // border is somewhere between the middle of the first pixel and that of the one before.
+  exact(x0, x1, depth, {from, to, pixels, inverted}) {
+    const half = (to - from) / Math.max(1, Math.round(pixels)) / 2;
+    const frames = depth - (this.threadCount > 1 ? 2 : 1); // index in the path; -1: a thread's row
+    const edge = (x, step) => {
+      let i = Math.min(this.ends.length - 1, firstSampleAt(this.ends, x));
+      const path = this.#path(i, inverted);
+      const isSame = (other) => {
+        if (this.threads[other] !== this.threads[i]) return false;
+        const theirs = this.#path(other, inverted);
+        for (let d = 0; d <= frames; d++) if (theirs[d] !== path[d]) return false;
+        return true;
+      };
+      while (this.ends[i + step] !== undefined && isSame(i + step)) i += step;
+      return i;
+    };
+    const first = edge(Math.min(x1, x0 + half), -1);
+    const last = edge(Math.max(x0, x1 - half), 1);
+    return [first > 0 ? this.ends[first - 1] : 0, this.ends[last]];
+  }
+
   // Rectangles of what is between `from` and `to`; `add(x0, x1, depth, fn)` gets each.
   layout(from, to, pixels, inverted, add) {
-    const {tree} = this;
     const top = this.threadCount > 1 ? 2 : 1; // rows above the stacks
     const open = []; // {fn, from} per depth, of runs that are not closed
     let thread = -1;
     let threadFrom = from;
     let end = from;
-    const path = [];
     const close = (depth) => {
       while (open.length > depth) {
         const run = open.pop();
@@ -76,9 +102,7 @@ export class TimeOrder {
     };
     add(0, this.total, 0, ROOT);
     this.#segments(from, to, Math.max(1, Math.round(pixels)), (i, x0, x1) => {
-      path.length = 0;
-      for (let n = this.nodes[i]; n !== 0; n = tree.parent[n]) path.push(tree.func[n]);
-      if (!inverted) path.reverse();
+      const path = this.#path(i, inverted);
       if (this.threads[i] !== thread) {
         close(0);
         if (thread >= 0 && top === 2) add(threadFrom, end, 1, threadMark(thread));

@@ -83,11 +83,13 @@ export class TreeView {
 
   #makeHead() {
     const {app} = this;
-    const columns = app.settings.inverted ? ["Weight", ""] : ["Total", "", "Self", ""];
-    if (app.base) columns.push("Change");
-    this.head.className = `row head columns-${columns.length}`;
+    const columns = app.settings.inverted ? ["Weight"] : ["Total", "Self"];
+    const cells = columns.flatMap((text) =>
+      [el("span", {class: "cell share"}, text), el("span", {class: "cell weight"})]);
+    if (app.base) cells.push(el("span", {class: "cell share delta"}, "Change"));
+    this.head.className = "row head";
     this.head.replaceChildren(
-      ...columns.map((text, i) => el("span", {class: `cell ${i % 2 || text === "Change" ? "weight" : "share"}`}, text)),
+      ...cells,
       el("span", {class: "cell name"}, app.settings.inverted ? "Function, and its callers below"
                                                             : "Function, and its callees below"),
       el("span", {class: "cell place"}, "Where"));
@@ -111,14 +113,15 @@ export class TreeView {
                       hasChildren ? (isOpen ? "▾" : "▸") : "");
     name.prepend(toggle);
     name.style.paddingLeft = `${6 + Math.min(depth, 60) * 13}px`;
-    const row = el("div", {
-      class: `row columns-${cells.length}${index === this.current ? " current" : ""}${fn === app.settings.fn ? " selected" : ""}`,
-      role: "treeitem", id: index === this.current ? "tree-current" : null, "aria-level": depth + 1, "aria-expanded": hasChildren ? String(isOpen) : null,
-      "aria-selected": String(index === this.current),
+    const isCurrent = index === this.current;
+    const classes = `row${isCurrent ? " current" : ""}${fn === app.settings.fn ? " selected" : ""}`;
+    return el("div", {
+      class: classes, role: "treeitem", id: isCurrent ? "tree-current" : null,
+      "aria-level": depth + 1, "aria-expanded": hasChildren ? String(isOpen) : null,
+      "aria-selected": String(isCurrent),
       onclick: (event) => this.#click(index, event.target === toggle),
       ondblclick: () => this.#toggle(index),
     }, ...cells, name, placeCell(app, fn));
-    return row;
   }
 
   #click(index, onToggle) {

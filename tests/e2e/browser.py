@@ -4,8 +4,8 @@ tests/viewer/serve.mjs.
     browser.check("zoom", path="/tmp/page.html")
 
 The checks are in tests/viewer; one that fails raises AssertionError with what was wrong. Where the
-browser or what drives it is missing, obstacle() says what; with PITVIPER_REQUIRE_BROWSER=1 that is a
-failure, not a skip.
+browser or what drives it is missing, obstacle() says what. That is a skip, but a failure where all
+tests must run: with PITVIPER_ALL_TESTS, outside of the sid root.
 """
 import json
 import os
@@ -26,6 +26,10 @@ def obstacle():
     if not (FOLDER / "node_modules" / "playwright-core").is_dir():
         return "there is no playwright-core: './dev test' installs it"
     return None
+
+
+def is_required():
+    return "PITVIPER_ALL_TESTS" in os.environ and "PITVIPER_MATRIX" not in os.environ
 
 
 class Browser:

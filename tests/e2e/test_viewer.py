@@ -3,7 +3,6 @@ what people do. The checks themselves are in tests/viewer; whatever one is about
 console or a request to anywhere fails it."""
 import base64
 import gzip
-import os
 import re
 import subprocess
 import tempfile
@@ -44,9 +43,9 @@ def folder():
 @pytest.fixture(scope="module")
 def browser(folder):
     reason = browser_module.obstacle()
-    if reason and os.environ.get("PITVIPER_REQUIRE_BROWSER") != "1":
+    if reason and not browser_module.is_required():
         pytest.skip(reason)
-    assert not reason, f"{reason}, and PITVIPER_REQUIRE_BROWSER says that there must be"
+    assert not reason, f"{reason}, and all tests must run here"
     browser = browser_module.Browser(folder)
     yield browser
     browser.close()

@@ -79,7 +79,8 @@ const PICTURES = {
 const {context, close} = await openBrowser();
 for (const [name, prepare] of Object.entries(PICTURES)) {
   for (const colorScheme of ["light", "dark"]) {
-    const open = (path, hash = "", viewport = SIZE) => openPage(context, path, {hash, viewport, colorScheme});
+    const open = (path, hash = "", viewport = SIZE) =>
+      openPage(context, path, {hash, viewport, colorScheme});
     const page = await prepare(open);
     await settle(page);
     await page.waitForTimeout(100);
