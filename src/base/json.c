@@ -12,6 +12,11 @@ void json_init(struct json *json, FILE *out)
     *json = (struct json){.out = out};
 }
 
+void json_init_compact(struct json *json, FILE *out)
+{
+    *json = (struct json){.out = out, .is_compact = true};
+}
+
 static void print_string(FILE *out, const char *bytes, size_t length)
 {
     fputc('"', out);
@@ -36,7 +41,8 @@ static void print_string(FILE *out, const char *bytes, size_t length)
 
 static void new_line(struct json *json)
 {
-    fprintf(json->out, "\n%*s", (int)(json->depth * INDENT), "");
+    if (!json->is_compact)
+        fprintf(json->out, "\n%*s", (int)(json->depth * INDENT), "");
 }
 
 /* What comes before every value: the comma behind the last one, a line of its own, the key. */
@@ -48,7 +54,7 @@ static void begin_value(struct json *json, const char *key)
         new_line(json);
     if (key) {
         print_string(json->out, key, strlen(key));
-        fputs(": ", json->out);
+        fputs(json->is_compact ? ":" : ": ", json->out);
     }
     json->needs_comma = true;
 }
@@ -100,18 +106,33 @@ void json_string(struct json *json, const char *key, const char *bytes, size_t l
 
 void json_text(struct json *json, const char *key, const char *text)
 {
-    if (text) {
+    if (text)
         json_string(json, key, text, strlen(text));
-    } else {
-        begin_value(json, key);
-        fputs("null", json->out);
-    }
+    else
+        json_null(json, key);
 }
 
 void json_number(struct json *json, const char *key, uint64_t value)
 {
     begin_value(json, key);
     fprintf(json->out, "%" PRIu64, value);
+}
+
+void json_raw(struct json *json, const char *key, const char *text)
+{
+    begin_value(json, key);
+    fputs(text, json->out);
+}
+
+void json_null(struct json *json, const char *key)
+{
+    json_raw(json, key, "null");
+}
+
+void json_millionths(struct json *json, const char *key, uint64_t value)
+{
+    begin_value(json, key);
+    fprintf(json->out, "%" PRIu64 ".%06u", value / 1000000, (unsigned)(value % 1000000));
 }
 
 void json_bool(struct json *json, const char *key, bool value)

@@ -22,9 +22,13 @@ struct json {
     FILE *out;
     unsigned depth;
     bool needs_comma;
+    bool is_compact;
 };
 
 void json_init(struct json *json, FILE *out);
+
+/* The same without spaces and line ends, for what only programs read. */
+void json_init_compact(struct json *json, FILE *out);
 
 void json_begin_object(struct json *json, const char *key);
 void json_end_object(struct json *json);
@@ -35,6 +39,11 @@ void json_string(struct json *json, const char *key, const char *bytes, size_t l
 void json_text(struct json *json, const char *key, const char *text); /* NULL becomes null */
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_bool(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
+void json_raw(struct json *json, const char *key, const char *text); /* JSON as it is: "-1" */
+
+/* value / 1,000,000, exactly: nanoseconds as milliseconds. */
+void json_millionths(struct json *json, const char *key, uint64_t value);
 
 /* An address as a string, "0x7f12…": JSON numbers are exact only up to 2^53. */
 void json_address(struct json *json, const char *key, uint64_t value);

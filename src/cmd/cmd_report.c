@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cmd/command.h"
+#include "cmd/load_profile.h"
 #include "cmd/terminal.h"
 #include "profile/profile.h"
 #include "report/summary.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_MAX_STACK = 1 << 16 }; /* perf's 127 is for its table */
 enum { PAGE_FUNCTIONS = 20, PAGE_LINES = 3, PAGE_MANY_LINES = 20, OUTPUT_BUFFER_BYTES = 1 << 16 };
 
 enum {
@@ -151,7 +151,7 @@ static int set_table_option(struct report *report, int option, const char *value
         settings->samples = true;
         break;
     case 'c':
-        settings->comms = value;
+        settings->samples_wanted.comms = value;
         break;
     case 'd':
         settings->dsos = value;
@@ -160,10 +160,10 @@ static int set_table_option(struct report *report, int option, const char *value
         settings->symbols = value;
         break;
     case OPTION_PID:
-        settings->pids = value;
+        settings->samples_wanted.pids = value;
         break;
     case OPTION_TID:
-        settings->tids = value;
+        settings->samples_wanted.tids = value;
         break;
     case OPTION_CHILDREN:
         settings->children = true;
@@ -217,58 +217,20 @@ static int read_options(struct report *report, const struct command *self, int a
     return STATUS_OK;
 }
 
-static void print_load_error(const char *path, int error, const char *problem)
-{
-    switch (error) {
-    case -ENOENT:
-        command_error(&cmd_report,
-                      "%s: there is no such file; perf record writes perf.data, -i names another",
-                      path);
-        break;
-    case -EACCES:
-        command_error(&cmd_report, "%s: permission denied; it belongs to another user", path);
-        break;
-    case -ENOMEM:
-        command_error(&cmd_report, "%s: memory is short for a recording of this size", path);
-        break;
-    default:
-        command_error(&cmd_report, "%s: %s", path, problem ? problem : strerror(-error));
-    }
-}
-
 /* The one line about what is wrong with the recording or does not fit it; the exit status. */
 static int judge(const struct report *report, const struct profile *profile)
 {
-    const struct damage *damage = &profile->damage;
-    if (damage->count) {
-        command_error(&cmd_report,
-                      "%s: damaged in %zu %s, the first at offset %zu: %s; everything else is "
-                      "reported",
-                      report->path, damage->count, damage->count == 1 ? "place" : "places",
-                      damage->places[0].offset, damage->places[0].problem);
-        return STATUS_FAILED;
-    }
-    if (damage->truncated) {
-        command_error(&cmd_report,
-                      "%s: ends inside its last record, at offset %zu: still being written, or "
-                      "perf was killed; everything before it is reported",
-                      report->path, damage->truncated_offset);
-        return STATUS_FAILED;
-    }
-    if (!profile->samples.count) {
-        command_error(&cmd_report, "%s: has no samples", report->path);
-        return STATUS_FAILED;
-    }
+    int status = load_profile_judge(&cmd_report, report->path, profile, "reported");
     bool has_chains = false;
     for (size_t i = 0; i < profile->events.count; i++)
         has_chains |= profile->events.items[i].has_callchains;
-    if (report->wants_chains && !has_chains) {
+    if (status == STATUS_OK && report->wants_chains && !has_chains) {
         command_error(&cmd_report,
                       "%s: has no call chains for -g to show; record with 'perf record -g'",
                       report->path);
         return STATUS_FAILED;
     }
-    return STATUS_OK;
+    return status;
 }
 
 static int print_page(const struct report *report, const struct profile *profile)
@@ -297,28 +259,23 @@ static int run(const struct command *self, int argc, char **argv)
         return status < 0 ? STATUS_OK : status;
     report.loading.outermost =
         report.is_table && report_settings_order(&report.settings) == CHAIN_CALLER;
-    report.loading.python_lines = !report.is_table;
+    struct profile_options whole = load_profile_options();
+    report.loading.python_lines = !report.is_table && whole.python_lines;
     if (!report.is_table && !report.has_max_stack)
-        report.loading.max_stack = PAGE_MAX_STACK;
+        report.loading.max_stack = whole.max_stack;
     terminal_begin("pitviper report");
-    report.loading.progress = terminal_progress;
     struct profile *profile;
-    const char *problem = NULL;
-    int error = profile_load(report.path, &report.loading, &problem, &profile);
-    terminal_progress_end();
-    if (error < 0) {
-        print_load_error(report.path, error, problem);
+    if (load_profile(self, report.path, &report.loading, &profile) != STATUS_OK)
         return STATUS_FAILED;
-    }
     status = judge(&report, profile);
     terminal_set_status(status);
     static char buffer[OUTPUT_BUFFER_BYTES];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    error = report.is_table ? table_print(stdout, profile, &report.settings)
-                            : print_page(&report, profile);
+    int error = report.is_table ? table_print(stdout, profile, &report.settings)
+                                : print_page(&report, profile);
     profile_free(profile);
     if (error < 0) {
-        print_load_error(report.path, error, NULL);
+        load_profile_error(self, report.path, error, NULL);
         return STATUS_FAILED;
     }
     return status;

@@ -21,12 +21,14 @@ struct command {
 };
 
 extern const struct command cmd_doctor;
+extern const struct command cmd_export;
 extern const struct command cmd_help;
 extern const struct command cmd_inject;
 extern const struct command cmd_inspect;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
+extern const struct command cmd_view;
 
 /* All commands, in the order of the help; NULL at the end. */
 extern const struct command *const commands[];

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct command *const commands[] = {&cmd_record, &cmd_report,  &cmd_run,  &cmd_doctor,
-                                          &cmd_inject, &cmd_inspect, &cmd_help, NULL};
+const struct command *const commands[] = {&cmd_record, &cmd_report, &cmd_view,   &cmd_export,
+                                          &cmd_run,    &cmd_doctor, &cmd_inject, &cmd_inspect,
+                                          &cmd_help,   NULL};
 
 void command_error(const struct command *command, const char *format, ...)
 {

@@ -22,6 +22,7 @@ static struct {
     volatile sig_atomic_t has_line;
     volatile sig_atomic_t is_coloured;
     volatile sig_atomic_t status;
+    const char *volatile temporary;
 } terminal;
 
 static void write_all(int fd, const char *bytes, size_t length)
@@ -37,6 +38,8 @@ static void write_all(int fd, const char *bytes, size_t length)
 
 static void on_interrupt(int number)
 {
+    if (terminal.temporary)
+        unlink(terminal.temporary);
     if (terminal.has_line)
         write_all(STDERR_FILENO, CLEAR_LINE, sizeof CLEAR_LINE - 1);
     if (terminal.is_coloured)
@@ -74,6 +77,20 @@ void terminal_begin(const char *what)
 void terminal_set_status(int status)
 {
     terminal.status = status;
+}
+
+void terminal_set_temporary(const char *path)
+{
+    terminal.temporary = path;
+}
+
+void terminal_hold_interrupts(bool hold)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
 bool terminal_has_colour(void)

@@ -12,6 +12,11 @@
 void terminal_begin(const char *what);
 void terminal_set_status(int status);
 
+/* Until the next call, a program that is interrupted removes this file, which must not be left half
+ * written; NULL: none. Borrowed. Interrupts are held back while such a file appears and goes. */
+void terminal_set_temporary(const char *path);
+void terminal_hold_interrupts(bool hold);
+
 /* Whether standard output is a terminal that may be coloured: not with NO_COLOR, not if dumb. */
 bool terminal_has_colour(void);
 

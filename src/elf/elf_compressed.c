@@ -8,9 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#ifdef HAVE_ZLIB
 #include <zlib.h>
-#endif
 #include <zstd.h>
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -28,13 +26,11 @@ static int decompress(uint32_t type, const uint8_t *from, size_t length, uint8_t
 {
     if (type == ELFCOMPRESS_ZSTD)
         return ZSTD_decompress(bytes, size, from, length) == size ? 0 : -EBADMSG;
-#ifdef HAVE_ZLIB
     if (type == ELFCOMPRESS_ZLIB) {
         uLongf written = size;
         int result = uncompress(bytes, &written, from, length);
         return result == Z_MEM_ERROR ? -ENOMEM : result == Z_OK && written == size ? 0 : -EBADMSG;
     }
-#endif
     return -ENOTSUP;
 }
 

@@ -16,7 +16,6 @@
 #include "report/counts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Indexes that are only needed while counting. */
@@ -98,29 +97,13 @@ static int find_context(struct builder *builder, uint32_t number, uint32_t *ret_
     return add_node(counts, COUNTS_NONE, COUNTS_NONE, COUNTS_NONE);
 }
 
-static bool passes_filters(const struct counts *counts, const struct profile_sample *sample)
-{
-    const struct report_settings *settings = counts->settings;
-    const struct profile *profile = counts->profile;
-    if (!settings->comms && !settings->pids && !settings->tids)
-        return true;
-    char text[16];
-    const struct profile_thread *thread = &profile->threads.items[sample->thread];
-    snprintf(text, sizeof text, "%d", profile->processes.items[thread->process].pid);
-    if (!report_list_has(settings->pids, text))
-        return false;
-    snprintf(text, sizeof text, "%d", thread->tid);
-    return report_list_has(settings->tids, text) &&
-           report_list_has(settings->comms, profile_text(profile, sample->comm));
-}
-
 static int add_sample(struct builder *builder, uint32_t number)
 {
     struct counts *counts = builder->counts;
     const struct profile_sample *sample = &counts->profile->samples.items[number];
     counts->weight += sample->period;
     counts->samples++;
-    if (!passes_filters(counts, sample))
+    if (!sample_filter_passes(&counts->settings->samples_wanted, counts->profile, sample))
         return 0;
     uint32_t context;
     if (find_context(builder, number, &context) < 0)

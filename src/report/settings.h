@@ -4,6 +4,7 @@
 
 #include "report/chain_settings.h"
 #include "report/columns.h"
+#include "report/sample_filter.h"
 
 enum { SETTINGS_MOST_COLUMNS = 8 };
 
@@ -15,8 +16,10 @@ struct report_settings {
     bool samples;         /* a column with their number */
     double percent_limit; /* rows below are not shown */
 
-    /* Names or numbers, separated by commas; NULL: all. Borrowed. */
-    const char *comms, *dsos, *symbols, *pids, *tids;
+    struct sample_filter samples_wanted;
+
+    /* Names, separated by commas; NULL: all. Borrowed. */
+    const char *dsos, *symbols;
 };
 
 /* comm, dso, symbol; chains as perf shows them; children. */

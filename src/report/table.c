@@ -35,7 +35,7 @@ struct table {
 static const char *filter_of(const struct report_settings *settings, const struct column *column)
 {
     if (column == &column_comm)
-        return settings->comms;
+        return settings->samples_wanted.comms;
     if (column == &column_dso)
         return settings->dsos;
     return column == &column_symbol ? settings->symbols : NULL;

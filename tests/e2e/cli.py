@@ -37,10 +37,10 @@ def program():
     return sanitized if sanitized.is_file() else built(BUILD, "pitviper")
 
 
-def pitviper(*arguments, stdout=subprocess.PIPE):
+def pitviper(*arguments, stdout=subprocess.PIPE, **variables):
     result = subprocess.run([program(), *arguments], stdin=subprocess.DEVNULL, stdout=stdout,
                             stderr=subprocess.PIPE, timeout=TIME_LIMIT_S,
-                            env=sanitized_environment())
+                            env={**sanitized_environment(), **variables})
     err = result.stderr.decode()
     assert result.returncode in range(SANITIZER_STATUS), f"status {result.returncode}\n{err}"
     assert "runtime error:" not in err and "Sanitizer" not in err, err

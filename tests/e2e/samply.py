@@ -92,24 +92,34 @@ class Samply:
     def import_lines(self, data):
         """Of each sample in a perf.data, (name, file, line) of its frames, innermost first: what
         samply's server tells the viewer."""
-        server = subprocess.Popen(words(self.path, "import", "--no-open", data), text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  cwd=self.folder, env=ENVIRONMENT)
-        try:
-            said = itertools.takewhile(lambda line: "Ctrl+C" not in line, server.stdout)
-            address, = re.findall(r"symbolServer=(\S+)", "".join(said))
-            address = urllib.parse.unquote(address)
+        with self.serving("import", data) as address:
             profile = ask(f"{address}/profile.json")
             chains = [chain_of(thread, stack) for thread in profile["threads"]
                       for stack in thread["samples"]["stack"]]
             modules = [[lib["debugName"], lib["breakpadId"]] for lib in profile["libs"]]
             answer = ask(f"{address}/symbolicate/v5", {"memoryMap": modules, "stacks": chains})
-        finally:
-            server.terminate()
-            server.wait()
         for stack in answer["results"][0]["stacks"]:
             yield [(frame.get("function"), frame.get("file"), frame.get("line"))
                    for frame in stack]
+
+    def load(self, path):
+        """A profile in its own format, as samply's server hands it to the viewer."""
+        with self.serving("load", path) as address:
+            return ask(f"{address}/profile.json")
+
+    @contextlib.contextmanager
+    def serving(self, verb, path):
+        """The address of samply's server for a file."""
+        server = subprocess.Popen(words(self.path, verb, "--no-open", path), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  cwd=self.folder, env=ENVIRONMENT)
+        try:
+            said = itertools.takewhile(lambda line: "Ctrl+C" not in line, server.stdout)
+            address, = re.findall(r"symbolServer=(\S+)", "".join(said))
+            yield urllib.parse.unquote(address)
+        finally:
+            server.terminate()
+            server.wait()
 
     def close(self):
         for pid in self.pids:

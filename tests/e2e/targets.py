@@ -10,6 +10,7 @@ THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 KNOWN_COSTS = CHECKOUT / "tests" / "targets" / "known_costs.py"
 KERNEL_TIME = CHECKOUT / "tests" / "targets" / "kernel_time.py"
 WAITS = CHECKOUT / "tests" / "targets" / "waits.py"
+PHASES = CHECKOUT / "tests" / "targets" / "phases.py"
 SOAK = CHECKOUT / "tests" / "targets" / "soak.py"
 DENY_SYSCALLS = CHECKOUT / "tests" / "targets" / "deny_syscalls.py"
 
@@ -33,3 +34,7 @@ def profile_dump():
 
 def symbols():
     return built(BUILD, "tests/symbols")
+
+
+def make_recording():
+    return built(BUILD, "tests/make_recording")

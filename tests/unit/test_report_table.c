@@ -266,7 +266,7 @@ static void filters_keep_percentages_of_everything(void **state)
     build_sample(p.profile, "app", 1, 60, CHAIN(p.main));
     build_sample(p.profile, "other", 2, 40, CHAIN(p.work));
     struct report_settings settings = with_chains(CHAIN_NONE);
-    settings.comms = "other";
+    settings.samples_wanted.comms = "other";
     assert_string_equal(rows(p.profile, &settings),
                         "    40.00%    40.00%             1  app            [.] work\n\n\n");
     free_profile(p.profile);
