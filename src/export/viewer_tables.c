@@ -13,7 +13,6 @@
 #include "profile/fold.h"
 #include "profile/pairmap.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 struct frame_use {
@@ -27,13 +26,13 @@ struct building {
     struct fold fold;
     bool *is_used;        /* per stack */
     bool *is_folded_used; /* per folded stack */
+    struct names names;
     uint32_t *string_of; /* these per string, module, … of the profile: the viewer's number, or */
     uint32_t *module_of; /* PROFILE_NONE */
-    uint32_t *function_of;
+    uint32_t *function_of; /* per name */
     uint32_t *frame_of;
     uint32_t *process_of;
     uint32_t *thread_of;
-    struct pairmap by_name;  /* Python functions: (string of the whole name, 0) -> function */
     struct pairmap by_place; /* (function and file, line) -> frame */
 };
 
@@ -92,47 +91,27 @@ static int take_module(struct building *building, uint32_t number, uint32_t *ret
     return 0;
 }
 
-/* What people see as its name. */
-static int take_name(struct building *building, const struct profile_function *function,
-                     uint32_t *ret_string)
+static int add_function(struct building *building, const struct export_name *name)
 {
-    char address[32];
-    switch ((enum profile_function_kind)function->kind) {
-    case PROFILE_FUNCTION_PYTHON:
-        return take_string(building, function->python_name, ret_string);
-    case PROFILE_FUNCTION_UNRESOLVED:
-        snprintf(address, sizeof address, "0x%016" PRIx64, function->start);
-        return viewer_tables_text(building->tables, address, strlen(address), ret_string);
-    default:
-        return take_string(building, function->name, ret_string);
-    }
-}
-
-static int add_function(struct building *building, const struct profile_function *function)
-{
-    struct viewer_function row = {.line = function->line, .kind = function->kind};
-    row.place = (uint8_t)export_place_of(building->profile, function);
-    if (take_name(building, function, &row.name) < 0 ||
-        take_module(building, function->module, &row.module) < 0 ||
-        take_string(building, function->file, &row.file) < 0)
+    struct viewer_tables *tables = building->tables;
+    struct viewer_function row = {.line = name->line,
+                                  .kind = building->profile->functions.items[name->function].kind,
+                                  .place = name->place};
+    if (viewer_tables_text(tables, name->name.bytes, name->name.length, &row.name) < 0 ||
+        viewer_tables_text(tables, name->file.bytes, name->file.length, &row.file) < 0 ||
+        take_module(building, name->module, &row.module) < 0)
         return -ENOMEM;
-    return vector_push(&building->tables->functions, row);
+    return vector_push(&tables->functions, row);
 }
 
-/* Equal names of the same Python file are one function, in whatever process: as the report has it.
- */
 static int take_function(struct building *building, uint32_t number, uint32_t *ret_function)
 {
-    const struct profile_function *function = &building->profile->functions.items[number];
-    bool is_python = function->kind == PROFILE_FUNCTION_PYTHON;
-    uint32_t *known = &building->function_of[number];
-    if (*known == PROFILE_NONE &&
-        !(is_python && pairmap_get(&building->by_name, function->name, 0, known))) {
-        if (add_function(building, function) < 0)
+    uint32_t name = building->names.of_function[number];
+    uint32_t *known = &building->function_of[name];
+    if (*known == PROFILE_NONE) {
+        if (add_function(building, &building->names.items.items[name]) < 0)
             return -ENOMEM;
         *known = (uint32_t)(building->tables->functions.count - 1);
-        if (is_python && pairmap_set(&building->by_name, function->name, 0, *known) < 0)
-            return -ENOMEM;
     }
     *ret_function = *known;
     return 0;
@@ -408,6 +387,7 @@ static int build(struct building *building)
 
 static void release(struct building *building)
 {
+    names_done(&building->names);
     fold_done(&building->fold);
     free(building->is_used);
     free(building->is_folded_used);
@@ -417,7 +397,6 @@ static void release(struct building *building)
     free(building->frame_of);
     free(building->process_of);
     free(building->thread_of);
-    pairmap_done(&building->by_name);
     pairmap_done(&building->by_place);
 }
 
@@ -428,7 +407,9 @@ int viewer_tables_init(struct viewer_tables *tables, const struct profile *profi
     if (error < 0)
         return error;
     struct building building = {.tables = tables, .profile = profile};
-    error = fold_init(&building.fold, profile);
+    error = names_init(&building.names, profile);
+    if (error == 0)
+        error = fold_init(&building.fold, profile);
     if (error == 0)
         error = build(&building);
     release(&building);

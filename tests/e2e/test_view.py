@@ -118,8 +118,8 @@ def test_an_unwound_recording_of_perf_likewise(perf, python):
 def test_every_stack_is_the_one_that_perf_shows(perf):
     recording = perf.record(sys.executable, FOO_BAR_BAZ, 1)
     page = view(recording.data)
-    # perf shows an address with a name as that, one without as [unknown].
-    ours = sorted(tuple("[unknown]" if frame.name.startswith("0x") else frame.name
+    # perf says [unknown] where there is no name, and we [libfoo.so].
+    ours = sorted(tuple("[unknown]" if frame.name.startswith("[") else frame.name
                         for frame in frames) for frames, _ in page.profile.samples())
     theirs = sorted(tuple(frame.name for frame in sample.stack)
                     for sample in recording.profile().samples)
