@@ -1,10 +1,10 @@
 /* pitviper export: a recording in the formats of other tools. The formats are in src/export; here
  * are the options, and where the bytes go. */
 #include "base/gzip_file.h"
-#include "base/new_file.h"
 #include "base/text.h"
 #include "cmd/command.h"
 #include "cmd/load_profile.h"
+#include "cmd/output_file.h"
 #include "cmd/terminal.h"
 #include "export/export.h"
 
@@ -20,7 +20,7 @@ enum {
     OPTION_PID,
     OPTION_TID,
 };
-enum { OUTPUT_BUFFER_BYTES = 1 << 16, NEW_FILE_MODE = 0666, MOST_FORMATS = 16 };
+enum { MOST_FORMATS = 16 };
 
 struct export_request {
     const char *path;
@@ -91,6 +91,14 @@ static int set_option(struct export_request *request, int option, const char *va
     return 0;
 }
 
+/* Whether an option was given that says what is to be in the output. */
+static bool chooses_samples(const struct export_request *request)
+{
+    const struct export_settings *settings = &request->settings;
+    return settings->fold || settings->lines || request->event || settings->wanted.comms ||
+           settings->wanted.pids || settings->wanted.tids;
+}
+
 /* STATUS_OK when the command is to be run; -1 after --help. */
 static int read_options(struct export_request *request, const struct command *self, int argc,
                         char **argv)
@@ -120,6 +128,13 @@ static int read_options(struct export_request *request, const struct command *se
     }
     if (request->settings.count_samples && !request->format->can_choose_weights) {
         command_error(self, "-n: %s has both samples and what they weigh", request->format->name);
+        return STATUS_USAGE;
+    }
+    if (request->format->is_whole && chooses_samples(request)) {
+        command_error(self,
+                      "%s has all of the recording, to choose from in the browser; it takes "
+                      "no options but -i and -o",
+                      request->format->name);
         return STATUS_USAGE;
     }
     if (!request->output)
@@ -158,16 +173,22 @@ static bool ends_in_gz(const char *path)
     return length > 3 && strcmp(path + length - 3, ".gz") == 0;
 }
 
+struct content {
+    const struct export_request *request;
+    const struct profile *profile;
+};
+
 /* Writes through gzip where that is wanted. 0 or a negative errno. */
-static int write_profile(const struct export_request *request, const struct profile *profile,
-                         FILE *out)
+static int write_profile(FILE *out, const void *what)
 {
+    const struct content *content = what;
+    const struct export_request *request = content->request;
     bool is_packed = request->format->is_packed || ends_in_gz(request->output);
     FILE *to = is_packed ? gzip_file_open(out) : out;
     struct export_view view;
-    int error =
-        to ? export_view_init(&view, profile, &request->settings, request->format->has_lines)
-           : -ENOMEM;
+    int error = to ? export_view_init(&view, content->profile, &request->settings,
+                                      request->format->has_lines)
+                   : -ENOMEM;
     errno = 0;
     if (error == 0) {
         error = request->format->write(&view, to);
@@ -178,31 +199,6 @@ static int write_profile(const struct export_request *request, const struct prof
         has_failed |= fclose(to) != 0;
     has_failed |= fflush(out) != 0 || ferror(out);
     return error < 0 ? error : has_failed ? -(errno ? errno : EIO) : 0;
-}
-
-/* All of the file, or none under its name. */
-static int write_output(const struct export_request *request, const struct profile *profile)
-{
-    struct new_file file;
-    int error = new_file_open(&file, request->output, NEW_FILE_MODE);
-    if (error < 0)
-        return error;
-    int copy = dup(file.fd);
-    FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-    if (!out) {
-        error = -errno;
-        if (copy >= 0)
-            close(copy);
-    } else {
-        setvbuf(out, NULL, _IOFBF, OUTPUT_BUFFER_BYTES);
-        error = write_profile(request, profile, out);
-        if (fclose(out) != 0 && error == 0)
-            error = -errno;
-    }
-    if (error == 0)
-        error = new_file_commit(&file);
-    new_file_done(&file);
-    return error;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -223,7 +219,8 @@ static int run(const struct command *self, int argc, char **argv)
         profile_free(profile);
         return STATUS_FAILED;
     }
-    int error = write_output(&request, profile);
+    struct content content = {.request = &request, .profile = profile};
+    int error = output_file_write(request.output, write_profile, &content);
     profile_free(profile);
     if (error == -ENOMEM)
         load_profile_error(self, request.path, error, NULL);
@@ -251,6 +248,7 @@ const struct command cmd_export = {
         "    pprof       pprof's protocol buffer                         profile.pb.gz\n"
         "    svg         a picture: the flame graph                      profile.svg\n"
         "    callgrind   for KCachegrind and callgrind_annotate          callgrind.out.pitviper\n"
+        "    html        a page to look at, as 'pitviper view' writes it  profile.html\n"
         "\n"
         "Stacks are complete, as recorded; --fold leaves out the interpreter's own functions.\n"
         "\n"

@@ -1,10 +1,10 @@
 /* pitviper view: a recording as one HTML file with the viewer in it, opened in the browser.
  * src/export/viewer_page.h makes it. */
 #include "base/cleanup.h"
-#include "base/new_file.h"
 #include "base/text.h"
 #include "cmd/command.h"
 #include "cmd/load_profile.h"
+#include "cmd/output_file.h"
 #include "cmd/terminal.h"
 #include "cmd/web_browser.h"
 #include "export/viewer_page.h"
@@ -12,10 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OPTION_BASE = OPTION_LONG_ONLY, OPTION_NO_OPEN, OPTION_NO_SOURCE };
-enum { OUTPUT_BUFFER_BYTES = 1 << 18, PAGE_MODE = 0666 };
 
 struct view {
     const char *input;
@@ -24,11 +22,6 @@ struct view {
     bool no_open;
     bool no_source;
 };
-
-static const char *name_of(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard input" : text_base_name(path);
-}
 
 /* The recording's whole name and ".html": a name that nothing else has. NULL: memory is short. */
 static char *default_output(const char *input)
@@ -44,40 +37,15 @@ static char *default_output(const char *input)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static int write_file(struct new_file *file, const struct viewer_page *page)
+static int write_content(FILE *out, const void *page)
 {
-    int fd = dup(file->fd); /* fclose closes it */
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        int error = -errno;
-        if (fd >= 0)
-            close(fd);
-        return error;
-    }
-    setvbuf(out, NULL, _IOFBF, OUTPUT_BUFFER_BYTES);
-    int error = viewer_page_write(out, page);
-    if (fclose(out) != 0 && error == 0)
-        error = -errno;
-    return error;
+    return viewer_page_write(out, page);
 }
 
 static int write_page(const char *path, const struct viewer_page *page)
 {
-    struct new_file file;
-    terminal_hold_interrupts(true);
-    int error = new_file_open(&file, path, PAGE_MODE);
-    if (error == 0) {
-        terminal_set_temporary(file.temporary);
-        terminal_hold_interrupts(false);
-        error = write_file(&file, page);
-        terminal_progress_end();
-        terminal_hold_interrupts(true);
-        if (error == 0)
-            error = new_file_commit(&file);
-        terminal_set_temporary(NULL);
-        new_file_done(&file);
-    }
-    terminal_hold_interrupts(false);
+    int error = output_file_write(path, write_content, page);
+    terminal_progress_end();
     if (error == -ENOMEM)
         command_error(&cmd_view, "%s: memory is short for a recording of this size", path);
     else if (error < 0)
@@ -161,12 +129,9 @@ static struct profile *load(const char *path, int *status)
 static int make_page(const struct view *view, struct viewer_page *page)
 {
     CLEANUP(cleanup_free) char *beside = view->output ? NULL : default_output(view->input);
-    CLEANUP(cleanup_free) char *title = NULL;
+    CLEANUP(cleanup_free) char *title = viewer_page_title(view->input, view->base);
     const char *path = view->output ? view->output : beside;
-    if (!path ||
-        asprintf(&title, "%s%s%s - pitviper", name_of(view->input),
-                 view->base ? " compared with " : "", view->base ? name_of(view->base) : "") < 0) {
-        title = NULL;
+    if (!path || !title) {
         load_profile_error(&cmd_view, view->input, -ENOMEM, NULL);
         return STATUS_FAILED;
     }

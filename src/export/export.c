@@ -35,6 +35,11 @@ const struct export_format export_formats[] = {
      .output = "callgrind.out.pitviper",
      .has_lines = true,
      .write = export_callgrind},
+    {.name = "html",
+     .summary = "the page of pitviper view",
+     .output = "profile.html",
+     .is_whole = true,
+     .write = export_html},
     {0}};
 
 const struct export_format *export_format_find(const char *name)

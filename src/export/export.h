@@ -21,6 +21,7 @@ struct export_format {
     const char *summary;     /* one line */
     const char *output;      /* where it goes when nobody says; "-" is standard output */
     bool is_packed;          /* always gzip; others only under a name that ends in .gz */
+    bool is_whole;           /* always all of the recording, whatever the settings say */
     bool has_lines;          /* tells lines of Python functions apart without being asked */
     bool can_choose_weights; /* has one weight per stack: settings.count_samples counts */
 
@@ -39,5 +40,6 @@ int export_firefox(const struct export_view *view, FILE *out);
 int export_pprof(const struct export_view *view, FILE *out);
 int export_svg(const struct export_view *view, FILE *out);
 int export_callgrind(const struct export_view *view, FILE *out);
+int export_html(const struct export_view *view, FILE *out);
 
 #endif

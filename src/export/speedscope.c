@@ -8,46 +8,25 @@
  * speedscope draws anyway. A frame is a function or, with --lines, a line of it. */
 #include "base/json.h"
 #include "export/export.h"
-#include "profile/pairmap.h"
+#include "export/frames.h"
 
 #include <inttypes.h>
 
 struct speedscope {
     const struct export_view *view;
     struct json json;
-    uint32_t *frame_of;      /* per node */
-    VECTOR(uint32_t) frames; /* a node of each */
+    struct export_frames frames;
     VECTOR(uint32_t) path;
 };
-
-/* Numbers the different (name, line) of all nodes. */
-static int find_frames(struct speedscope *scope)
-{
-    const struct export_view *view = scope->view;
-    struct pairmap known = {0};
-    int result = 0;
-    for (uint32_t i = 1; i < view->nodes.count && result == 0; i++) {
-        const struct export_node *node = &view->nodes.items[i];
-        uint32_t *frame = &scope->frame_of[i];
-        if (pairmap_get(&known, node->name, node->line, frame))
-            continue;
-        *frame = (uint32_t)scope->frames.count;
-        result = vector_push(&scope->frames, i);
-        if (result == 0)
-            result = pairmap_set(&known, node->name, node->line, *frame);
-    }
-    pairmap_done(&known);
-    return result;
-}
 
 static void write_frames(struct speedscope *scope)
 {
     struct json *json = &scope->json;
     json_begin_array(json, "frames");
-    for (size_t i = 0; i < scope->frames.count; i++) {
-        const struct export_node *node = &scope->view->nodes.items[scope->frames.items[i]];
-        const struct export_name *name = &scope->view->names.items.items[node->name];
-        uint32_t line = node->line ? node->line : name->line;
+    for (size_t i = 0; i < scope->frames.items.count; i++) {
+        const struct export_frame *frame = &scope->frames.items.items[i];
+        const struct export_name *name = &scope->view->names.items.items[frame->name];
+        uint32_t line = frame->line ? frame->line : name->line;
         json_begin_object(json, NULL);
         json_string(json, "name", name->name.bytes, name->name.length);
         if (name->file.length)
@@ -63,7 +42,7 @@ static int write_stack(struct speedscope *scope, uint32_t node)
 {
     scope->path.count = 0;
     for (; node; node = scope->view->nodes.items[node].parent)
-        if (vector_push(&scope->path, scope->frame_of[node]) < 0)
+        if (vector_push(&scope->path, scope->frames.of_node[node]) < 0)
             return -ENOMEM;
     json_begin_array(&scope->json, NULL);
     for (size_t i = scope->path.count; i-- > 0;)
@@ -171,12 +150,10 @@ int export_speedscope(const struct export_view *view, FILE *out)
 {
     struct speedscope scope = {.view = view};
     json_init_compact(&scope.json, out);
-    scope.frame_of = calloc(view->nodes.count + 1, sizeof *scope.frame_of);
-    int result = scope.frame_of ? find_frames(&scope) : -ENOMEM;
+    int result = export_frames_init(&scope.frames, view);
     if (result == 0)
         result = write_file(&scope);
-    free(scope.frame_of);
-    vector_done(&scope.frames);
+    export_frames_done(&scope.frames);
     vector_done(&scope.path);
     return result;
 }

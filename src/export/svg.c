@@ -1,16 +1,17 @@
 /* A flame graph as a picture: SVG without scripts, for pages, documents and mails. Details are in
  * the tooltip of each box; whoever wants to zoom takes `pitviper view`.
  *
- *     +--------+-----+
- *     | read   | f   |        innermost functions on top, the widest to the left
- *     +--------+-----+--+
- *     | work            |
+ *     +--------------------+  everything, and the names of commands
+ *     | python3            |
  *     +-----------------+--+
- *     | python3            |  below all: the name of the command, and everything
- *     +--------------------+
+ *     | work            |     below them the functions, the widest to the left
+ *     +--------+-----+--+
+ *     | read   | f   |
+ *     +--------+-----+
  *
+ * It grows downward: what a page shows first is the wide part, not the tip of the deepest stack.
  * Boxes are as wide as their part of the weight. Those narrower than a fraction of a pixel are left
- * out, and so is all that is on top of them: nobody could see it, and files stay small. */
+ * out, and so is all that is below them: nobody could see it, and files stay small. */
 #include "base/text.h"
 #include "export/export.h"
 #include "export/weights.h"
@@ -27,25 +28,25 @@ enum {
     FOOT = 10,
     TEXT_INDENT = 3,
     TOOLTIP_BYTES = 1000,
-    NO_PLACE = EXPORT_PLACES, /* of the lowest rows */
+    NO_PLACE = EXPORT_PLACES, /* of the highest rows */
 };
-static const double LEAST_PIXELS = 0.25, CHARACTER_PIXELS = 6.65;
+static const double LEAST_PIXELS = 0.25, BORDER_PIXELS = 3, CHARACTER_PIXELS = 6.65;
 
 static const char STYLE[] =
     "svg{background:#fff;font:11px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
     "text{fill:#111;white-space:pre}.h{font-size:16px}"
-    "rect{stroke:#fff;stroke-width:.5}g:hover>rect{stroke:#000;stroke-width:1}"
+    ".b{stroke:#fff;stroke-width:.5}g:hover>rect{stroke:#000;stroke-width:1}"
     ".p0{fill:#ffd43b}.p1{fill:#8ce99a}.p2{fill:#a5d8ff}.p3{fill:#c5b9e8}.p4{fill:#ffa877}"
     ".p5{fill:#f783ac}.p6{fill:#b2dfc4}.p7{fill:#ced4da}.p8{fill:#e9ecef}";
 
 struct box {
     uint32_t parent;
-    uint32_t node; /* of the view; 0 for the two lowest rows */
-    uint32_t comm; /* string of the profile; PROFILE_NONE for the lowest */
+    uint32_t node; /* of the view; 0 for the two highest rows */
+    uint32_t comm; /* string of the profile; PROFILE_NONE for the highest */
     uint32_t depth;
     uint64_t weight;
     double x;     /* pixels */
-    double right; /* where the next box on top of this one begins */
+    double right; /* where the next box below this one begins */
 };
 
 struct svg {
@@ -131,7 +132,7 @@ static int add_box(struct svg *svg, struct box box, uint32_t *ret_box)
     return vector_push(&svg->boxes, box);
 }
 
-/* The box of a node, with those below it made first where they are new. */
+/* The box of a node, with those above it made first where they are new. */
 static int find_box(struct svg *svg, uint32_t comm, uint32_t node, uint32_t *ret_box)
 {
     const struct export_node *nodes = svg->view->nodes.items;
@@ -192,7 +193,7 @@ static int compare(const void *a, const void *b, void *context)
 }
 
 /* Boxes that can be seen, and where they stand. Numbers of parents are lower, so in the order of
- * parents each box has its place before those on top of it ask for theirs. */
+ * parents each box has its place before those below it ask for theirs. */
 static int place_boxes(struct svg *svg)
 {
     for (uint32_t i = 1; i < svg->boxes.count; i++)
@@ -238,7 +239,7 @@ static void write_box(struct svg *svg, const struct box *box)
                                     ? plain("all")
                                     : strings_get(&view->profile->strings, box->comm);
     double width = pixels_of(svg, box->weight);
-    unsigned y = HEAD + (svg->deepest - box->depth) * ROW;
+    unsigned y = HEAD + box->depth * ROW;
     char number[TEXT_NUMBER_BYTES];
     fputs("<g><title>", svg->out);
     write_all(svg->out, label);
@@ -257,8 +258,9 @@ static void write_box(struct svg *svg, const struct box *box)
             100.0 * (double)box->weight /
                 (double)(svg->boxes.items[0].weight ? svg->boxes.items[0].weight : 1),
             text_number(box->weight, number), unit_label(view));
-    fprintf(svg->out, "<rect class=\"p%u\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\"/>",
-            name ? name->place : NO_PLACE, box->x, y, width, ROW - 1);
+    fprintf(svg->out, "<rect class=\"p%u%s\" x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%u\"/>",
+            name ? name->place : NO_PLACE, width > BORDER_PIXELS ? " b" : "", box->x, y, width,
+            ROW - 1);
     double room = (width - 2 * TEXT_INDENT) / CHARACTER_PIXELS;
     if (room >= 3) {
         fprintf(svg->out, "<text x=\"%.2f\" y=\"%u\">", box->x + TEXT_INDENT, y + ROW - 5);

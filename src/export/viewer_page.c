@@ -18,12 +18,26 @@
 #include "export/web_files.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), end_length = strlen(end);
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static const char *name_of(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : text_base_name(path);
+}
+
+char *viewer_page_title(const char *path, const char *base)
+{
+    char *title;
+    int length = asprintf(&title, "%s%s%s - pitviper", name_of(path), base ? " compared with " : "",
+                          base ? name_of(base) : "");
+    return length < 0 ? NULL : title;
 }
 
 /* --- the parts -------------------------------------------------------------------------------- */

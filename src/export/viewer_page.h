@@ -15,6 +15,10 @@ struct viewer_page {
     viewer_progress *progress;     /* may be NULL */
 };
 
+/* The title for recordings of these paths; `base` may be NULL. For free(); NULL: memory is short.
+ */
+char *viewer_page_title(const char *path, const char *base);
+
 /* 0; -ENOMEM; the negative errno of a failed write, such as -ENOSPC. */
 int viewer_page_write(FILE *out, const struct viewer_page *page);
 

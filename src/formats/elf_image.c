@@ -14,8 +14,8 @@
  * perf 7.2 (libdw) takes the segment for the module's place in the process, whatever part of it the
  * recording maps. Where that covers another file, stacks through either are lost: all of them, from
  * the moment on when the other is first seen. So the segment is hardly more than the code: the
- * unwinding data is outside, and the headers are in the page of the first function where there is
- * room before it, otherwise in the page before.
+ * unwinding data is outside, and the headers stand directly before the first function, not in a
+ * page of their own. (The code that pitviper makes leaves room for them: code_arena.c.)
  *
  * Unwinding data is there twice because its readers differ. libdw takes it from the file, by
  * program headers. libunwind inside perf looks the section .eh_frame_hdr up by its name and then
@@ -433,10 +433,8 @@ int elf_image_make(const struct elf_image_source *source, struct elf_image *ret_
 {
     *ret_image = (struct elf_image){0};
     struct image image = {.source = source};
-    uint64_t first_avma = source->functions[0].avma;
-    image.base_avma = first_avma & ~(uint64_t)(ELF_IMAGE_PAGE - 1);
-    if (first_avma - image.base_avma < HEADER_BYTES || !source->find_room)
-        image.base_avma -= ELF_IMAGE_PAGE;
+    image.base_avma =
+        (source->functions[0].avma - HEADER_BYTES) & ~(uint64_t)(ELF_PARTS_ALIGNMENT - 1);
     image.text_svma = svma_of(&image, 0);
     image.text_bytes =
         svma_of(&image, source->count - 1) + size_of(&image, source->count - 1) - image.text_svma;

@@ -32,7 +32,7 @@ void elf_parts_encode_segment(struct writer *writer, uint32_t type, uint64_t sta
                          .p_paddr = start,
                          .p_filesz = end - start,
                          .p_memsz = end - start,
-                         .p_align = type == PT_LOAD ? ELF_PARTS_PAGE : 4};
+                         .p_align = type == PT_LOAD ? ELF_PARTS_ALIGNMENT : 4};
     writer_bytes(writer, &header, sizeof header);
 }
 

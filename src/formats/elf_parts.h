@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ELF_PARTS_BUILD_ID_BYTES = 20, ELF_PARTS_PAGE = 0x1000 };
+/* Segments are aligned no further than their code needs: libdw takes all of the first and the last
+ * unit for the file's. */
+enum { ELF_PARTS_BUILD_ID_BYTES = 20, ELF_PARTS_ALIGNMENT = 16 };
 
 /* A kind of section. An image has an array of them; number 0 is the empty one. */
 struct elf_part {

@@ -17,16 +17,17 @@
 #include <errno.h>
 #include <string.h>
 
-static const char MAGIC[8] = "PERFILE2";
-static const char MAGIC_SWAPPED[8] = "2ELIFREP";
-static const char MAGIC_OLD[8] = "PERFFILE";
-static const char MAGIC_OLD_SWAPPED[8] = "ELIFFREP";
+enum { MAGIC_BYTES = 8 };
+static const char MAGIC[] = "PERFILE2";
+static const char MAGIC_SWAPPED[] = "2ELIFREP";
+static const char MAGIC_OLD[] = "PERFFILE";
+static const char MAGIC_OLD_SWAPPED[] = "ELIFFREP";
 
 enum { FILE_HEADER_BYTES = 104, PIPE_HEADER_BYTES = 16, SECTION_BYTES = 16 };
 
-static bool starts_with(const void *data, size_t length, const char magic[8])
+static bool starts_with(const void *data, size_t length, const char *magic)
 {
-    return length >= sizeof MAGIC && memcmp(data, magic, sizeof MAGIC) == 0;
+    return length >= MAGIC_BYTES && memcmp(data, magic, MAGIC_BYTES) == 0;
 }
 
 bool perfdata_is(const void *data, size_t length)
@@ -163,7 +164,7 @@ int perfdata_header_read(struct cursor file, struct perfdata_facts *facts, struc
     *ret_problem = "the recording is from a perf before 2.6.38, which is not supported";
     if (starts_with(file.data, file.length, MAGIC_OLD))
         return -ENOTSUP;
-    cursor_skip(&file, sizeof MAGIC);
+    cursor_skip(&file, MAGIC_BYTES);
     uint64_t header_bytes = cursor_u64(&file);
     *ret_problem = "the file ends inside its header";
     if (!cursor_ok(&file))

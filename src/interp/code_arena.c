@@ -1,7 +1,7 @@
 /* Memory is taken in chunks:
  *
- *     code     | trampoline | pad | trampoline | pad | ...        mapped, read and execute
- *     owners   | code object + bits | code object + bits | ...    mapped, read and write
+ *     code     | unused | trampoline | pad | trampoline | pad | ...      mapped, read and execute
+ *     owners   | unused | code object + bits | code object + bits | ...  mapped, read and write
  *
  * A chunk's code is written once, as a whole, before it becomes executable: it is never writable
  * and executable at the same time, and never changes afterwards. Handing a trampoline out only
@@ -10,6 +10,9 @@
  * A trampoline is never used for a second function, even when the first one is gone. A perf map has
  * no times, so an address must mean one name for as long as the process lives; and a thread may be
  * inside a function whose code object nobody else holds.
+ *
+ * The first bytes are not used: whoever makes an ELF file of the code (pitviper inject) puts that
+ * file's headers there, and not on top of what the process has before the chunk.
  *
  * Chunks grow from 48 KB to 192 KB: a small program pays little, and a large one wastes little.
  * Finding an owner by address looks at each chunk, which is only done when functions appear and
@@ -21,7 +24,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIRST_CHUNK_BYTES = 48 << 10, LARGEST_CHUNK_BYTES = 192 << 10 };
+enum {
+    FIRST_CHUNK_BYTES = 48 << 10,
+    LARGEST_CHUNK_BYTES = 192 << 10,
+    UNUSED_SLOTS = 3, /* 288 bytes */
+};
 
 _Static_assert(FIRST_CHUNK_BYTES % 4096 == 0, "whole pages");
 
@@ -48,6 +55,7 @@ static int fill_chunk(struct code_arena_chunk *chunk, size_t code_bytes)
 {
     size_t owner_bytes = code_bytes / TRAMPOLINE_STRIDE * sizeof *chunk->owners;
     *chunk = (struct code_arena_chunk){.code_bytes = code_bytes,
+                                       .used = UNUSED_SLOTS,
                                        .count = code_bytes / TRAMPOLINE_STRIDE};
     chunk->code = map_memory(code_bytes);
     if (!chunk->code)

@@ -19,9 +19,10 @@ from .interpreters import every_python
 from .recorder import Recorder
 from .targets import FOO_BAR_BAZ, MIXED_WORK
 
-FORMATS = ["folded", "speedscope", "firefox", "pprof", "svg", "callgrind"]
+FORMATS = ["folded", "speedscope", "firefox", "pprof", "svg", "callgrind", "html"]
 FILES = {"speedscope": "profile.speedscope.json", "firefox": "profile.json.gz",
-         "pprof": "profile.pb.gz", "svg": "profile.svg", "callgrind": "callgrind.out.pitviper"}
+         "pprof": "profile.pb.gz", "svg": "profile.svg", "callgrind": "callgrind.out.pitviper",
+         "html": "profile.html"}
 
 
 class Exported:
@@ -135,23 +136,23 @@ def tree(stacks):
 
 
 def check_svg(exported):
-    """Every box is inside of the one below it, and weighs what the stacks through it do."""
+    """Every box is below one that it is no wider than, and weighs what the stacks through it do."""
     boxes = exports.read_svg(exported.export("svg").read_bytes())
     rows = collections.defaultdict(list)
     for box in boxes:
         rows[box.y].append(box)
     assert len(boxes) > 10
-    found, below = collections.Counter(), {}
-    for y in sorted(rows, reverse=True):
-        above = {}
+    found, above = collections.Counter(), {}
+    for y in sorted(rows):
+        here = {}
         for box in rows[y]:
-            path = next((path for other, path in below.items()
+            path = next((path for other, path in above.items()
                          if other.x - 0.02 <= box.x and
                          box.x + box.width <= other.x + other.width + 0.02), None)
-            assert path is not None or not below, box
-            above[box] = (path or ()) + (box.label,)
-            found[above[box]] += box.weight
-        below = above
+            assert path is not None or not above, box
+            here[box] = (path or ()) + (box.label,)
+            found[here[box]] += box.weight
+        above = here
     expected = tree(exported.stacks("folded"))
     visible = expected[("all",)] / 1180
     assert {path for path, weight in expected.items() if weight > visible} <= set(found)
@@ -422,7 +423,7 @@ def test_a_damaged_recording_is_exported_as_far_as_it_goes(nasty, tmp_path):
 @pytest.mark.parametrize("arguments, complaint", [
     ([], "which format"),
     (["-f", "fodled"], "folded"),
-    (["-f", "xml"], "there are: folded, speedscope"),
+    (["-f", "quarterly"], "there are: folded, speedscope"),
     (["-f", "pprof", "-n"], "-n"),
     (["-f", "folded", "one.data", "two.data"], "one FILE"),
     (["-f", "folded", "--flod"], "--fold"),

@@ -276,6 +276,15 @@ def test_two_recordings_are_compared(recorder):
     assert_says_what_report_says(page, before)
 
 
+def test_export_writes_the_same_page(recorder):
+    recorder.run("-F", 999, sys.executable, FOO_BAR_BAZ, 0.5)
+    exported = pitviper("export", "-f", "html", "-i", recorder.data, "-o", "-")
+    assert (exported.status, exported.err) == (0, "")
+    assert exported.out == view(recorder.data).text
+    refused = pitviper("export", "-f", "html", "--pid", "1", "-i", recorder.data)
+    assert refused.status == 2 and "html" in refused.complaint
+
+
 # --- where it goes --------------------------------------------------------------------------------
 
 @pytest.fixture

@@ -81,30 +81,21 @@ static uint64_t room_behind(void *context, uint64_t after_avma, uint64_t bytes)
     return after_avma + 0x100000;
 }
 
-static void addresses_keep_their_place_in_the_page(void **state)
-{
-    (void)state;
-    struct elf_image_source source = source_of_three();
-    make(&source);
-    assert_int_equal(image.base_avma % ELF_IMAGE_PAGE, 0);
-    assert_int_equal(functions[0].avma - image.base_avma, ELF_IMAGE_PAGE + 0x230);
-}
-
 static void what_is_loaded_is_hardly_more_than_the_code(void **state)
 {
     (void)state;
     uint64_t asked;
-    for (int low = 0; low < 2; low++) {
+    for (uint64_t lower = 0; lower <= 0x230; lower += 0x230) { /* to the start of a page */
         struct elf_image_source source = source_of_three();
         source.find_room = room_behind;
         source.context = &asked;
-        if (low)
-            functions[0].avma -= 0x230; /* the start of a page: the headers need another one */
+        functions[0].avma -= lower;
         struct elf_file elf = make(&source);
         Elf64_Phdr load;
         memcpy(&load, image.data + elf.header.e_phoff, sizeof load);
         assert_int_equal(load.p_type, PT_LOAD);
-        assert_int_equal(image.base_avma, 0x7f0000001000 - (low ? ELF_IMAGE_PAGE : 0));
+        assert_int_equal(image.base_avma % load.p_align, 0);
+        assert_true(functions[0].avma - image.base_avma <= 0x120);
         assert_int_equal(image.base_avma + load.p_vaddr + load.p_memsz,
                          functions[2].avma + sizeof SAMPLE_CODE);
     }
@@ -264,7 +255,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_function_is_a_symbol_with_its_bytes),
-        cmocka_unit_test(addresses_keep_their_place_in_the_page),
         cmocka_unit_test(what_is_loaded_is_hardly_more_than_the_code),
         cmocka_unit_test(unwinding_entries_are_sorted_and_lead_to_the_code),
         cmocka_unit_test(a_function_may_have_several_entries),
