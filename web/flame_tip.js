@@ -36,7 +36,7 @@ export class FlameTip {
     if (node >= 0 && tree.waiting) facts.push(["waiting", both(tree.waiting[node], weight)]);
     if (app.base && node >= 0) {
       const {now, before} = app.nowAndBefore(tree, node);
-      facts.push(["before", both(before)], ["now", both(now)]);
+      facts.push(["before", both(before, app.baseTree().total[0] * app.scale)], ["now", both(now)]);
       const delta = now - before;
       const share = before > 0 ? formatDelta(formatPercent(delta / before), delta) : "new";
       facts.push(["change", `${formatDelta(app.weightText(delta), delta)}  ${share}`]);

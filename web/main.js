@@ -42,7 +42,7 @@ function checkAgainst(profile, functionCount) {
 function publish(app, views, timings) {
   window.pitviper = Object.freeze({
     timings,
-    get state() { return structuredClone(app.settings); },
+    get state() { return JSON.parse(JSON.stringify(app.settings)); },
     get totals() {
       return {weight: app.total, samples: app.samples, unit: app.unit, matched: app.matchedWeight(),
               base: app.base ? app.baseTree().total[0] : null};

@@ -15,14 +15,15 @@ export function weightCells(app, weight, of = app.total) {
   return [share, el("span", {class: "cell weight"}, weight > 0 ? app.weightText(weight) : "")];
 }
 
-// A change: coloured by its direction, unless chance may have done it.
+// A change, of shares or of weights: coloured by its direction, unless chance may have done it.
 export function deltaCell(app, now, before, of = app.total) {
   const delta = now - before;
   const isNothing = Math.abs(delta) < of * 1e-6;
+  const text = app.settings.normal ? app.shareText(delta, of) : app.weightText(delta);
   const isSure = certainty(now, before, app.perSample) > 0.6;
   const kind = isNothing || !isSure ? "" : delta > 0 ? " grew" : " shrank";
   return el("span", {class: `cell share delta${kind}`},
-            isNothing ? "" : formatDelta(app.shareText(delta, of), delta));
+            isNothing ? "" : formatDelta(text, delta));
 }
 
 export function nameCell(app, fn) {

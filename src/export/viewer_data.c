@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-static const char MAGIC[4] = "PVV1";
+static const char MAGIC[] = "PVV1";
 static const uint64_t NS_PER_S = 1000000000;
 
 enum { MOST_COLUMNS = 40, FORMAT_VERSION = 1 };
@@ -235,7 +235,7 @@ static int write_header(FILE *out, const struct profile *profile,
         return -ENOMEM;
     uint8_t size[4] = {(uint8_t)length, (uint8_t)(length >> 8), (uint8_t)(length >> 16),
                        (uint8_t)(length >> 24)};
-    fwrite(MAGIC, 1, sizeof MAGIC, out);
+    fputs(MAGIC, out);
     fwrite(size, 1, sizeof size, out);
     fwrite(text, 1, length, out);
     return 0;

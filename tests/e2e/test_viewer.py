@@ -188,6 +188,13 @@ def test_source_has_the_hot_line(browser, page, data, name, comment):
     assert shown["share"] == pytest.approx(100 * weight / report["periods"], abs=0.06)
 
 
+def test_a_line_counts_once_however_often_it_is_on_the_stack(browser, page, data):
+    shown = browser.check("source", page, name="descend", line=line_of("the hot line of descend"))
+    report = pitviper("report", "--json", "-i", data).json
+    function = next(row for row in report["functions"] if row["name"] == "descend")
+    assert shown["share"] == pytest.approx(100 * function["total_periods"] / report["periods"], abs=0.2)
+
+
 def test_source_without_text(browser, folder, data):
     page = view(folder, "no-source.html", data, "--no-source")
     browser.check("sourceWithoutText", page, line=line_of("the hot line of draw"))

@@ -1,6 +1,7 @@
 """First parse, then draw, each for its seconds of CPU time: phases.py PARSE DRAW
 
-Most time of each phase goes to one line, which says so. Then three threads work a little."""
+Most time of each phase goes to one line, which says so. Then a function calls itself, and three
+threads work a little."""
 import sys
 import threading
 import time
@@ -29,6 +30,14 @@ def draw(seconds):
         zlib.compress(BLOCK, 9)  # the hot line of draw
 
 
+def descend(depth):
+    if depth:
+        return descend(depth - 1)  # the hot line of descend: on the stack a hundred times
+    end = time.process_time() + 0.1
+    while time.process_time() < end:
+        pass
+
+
 def helper():
     for _ in range(20):
         split_fields(TEXT)
@@ -38,6 +47,7 @@ def helper():
 def main():
     parse(float(sys.argv[1]))
     draw(float(sys.argv[2]))
+    descend(100)
     threads = [threading.Thread(target=helper) for _ in range(3)]
     for thread in threads:
         thread.start()
