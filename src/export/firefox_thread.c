@@ -1,7 +1,7 @@
 /* A thread in the Firefox Profiler's format: a set of tables by column, which name each other's
  * rows.
  *
- *     samples  stack, time, weight            stringArray   all texts
+ *     samples  stack, time, weight, …         stringArray   all texts
  *     stackTable  prefix, frame, category     resourceTable libraries, by number of `libs`
  *     frameTable  func, line, category, …     funcTable     name, fileName, lineNumber, resource, …
  *
@@ -10,6 +10,7 @@
 #include "export/firefox.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { RESOURCE_LIBRARY = 1 };
 
@@ -283,6 +284,13 @@ static void write_samples(struct firefox *firefox)
             json_number(json, NULL, weight);
     }
     json_end_array(json);
+    if (is_time && strncmp(export_event_name(view), "wall", 4) != 0) {
+        /* Microseconds on a CPU since the sample before: what the timeline draws. */
+        json_begin_array(json, "threadCPUDelta");
+        for (uint32_t i = begin; i < end; i++)
+            json_number(json, NULL, samples[view->samples[i]].period / 1000);
+        json_end_array(json);
+    }
     json_end_object(json);
 }
 

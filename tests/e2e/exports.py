@@ -9,6 +9,7 @@ A stack is a tuple of frames, outermost first; a frame is (name, line), where th
 """
 import base64
 import collections
+import contextlib
 import functools
 import html
 import json
@@ -17,6 +18,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 from typing import NamedTuple
@@ -135,17 +137,21 @@ def read_evented(profile):
 
 
 @functools.lru_cache(maxsize=None)
-def speedscope_folder():
-    """speedscope as npm has it, or a skip."""
+def packages():
+    """The folder of the readers that npm has, or a skip."""
     if not shutil.which("npm"):
         missing("npm is not installed: apt install npm")
-    if not (PACKAGES / "node_modules" / "speedscope").is_dir():
+    folder = PACKAGES / "node_modules"
+    lock = (PACKAGES / "package-lock.json").read_bytes()
+    stamp = folder / ".installed"
+    if not stamp.is_file() or stamp.read_bytes() != lock:
         result = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
                                 cwd=PACKAGES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, timeout=300)
         if result.returncode:
-            missing(f"npm can't get speedscope: {result.stdout.strip().splitlines()[-1]}")
-    return PACKAGES / "node_modules" / "speedscope" / "dist" / "release"
+            missing(f"npm can't get what tests/export names: {result.stdout.strip()[-200:]}")
+        stamp.write_bytes(lock)
+    return folder
 
 
 def browser():
@@ -184,7 +190,7 @@ const timer = setInterval(() => {
 
 def saved_by_speedscope(path):
     """Lets speedscope's own page import a file in a browser and save what it understood: its JSON."""
-    release = speedscope_folder()
+    release = packages() / "speedscope" / "dist" / "release"
     program = browser()
     with tempfile.TemporaryDirectory(prefix="pitviper-speedscope-") as folder:
         page = Path(folder, "release")
@@ -228,7 +234,7 @@ def check_thread(thread, profile):
     """Every column is as long as its table, every number leads somewhere."""
     assert set(thread) == THREAD_KEYS
     for name, columns in COLUMNS.items():
-        assert set(thread[name]) - {"length", "weightType"} == set(columns)
+        assert set(thread[name]) - {"length", "weightType", "threadCPUDelta"} == set(columns)
         assert {len(thread[name][column]) for column in columns} == {thread[name]["length"]}
     strings = thread["stringArray"]
     assert len(set(strings)) == len(strings) and all(isinstance(text, str) for text in strings)
@@ -246,6 +252,7 @@ def check_thread(thread, profile):
     for numbers, count in links:
         assert all(0 <= number < count for number in numbers)
     times = thread["samples"]["time"]
+    assert len(thread["samples"].get("threadCPUDelta", times)) == len(times)
     assert times == sorted(times) and all(time >= 0 for time in times)
     assert len(set(zip(stacks["prefix"], stacks["frame"]))) == stacks["length"]
     assert all(isinstance(thread[key], str) for key in ("pid", "tid", "name", "processName"))
@@ -276,6 +283,50 @@ def firefox_stacks(thread):
                         functions["resource"][function] == -1), frames["line"][row] or 0)
         stacks.append((() if prefix is None else stacks[prefix]) + (frame,))
     return stacks
+
+
+@contextlib.contextmanager
+def firefox_profiler():
+    """Asks the Firefox Profiler's own program: ask("thread", "list") is its JSON. It has a server per
+    home, which ends here."""
+    program = packages() / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
+    with tempfile.TemporaryDirectory(prefix="pitviper-firefox-") as home:
+        def run(*arguments):
+            return subprocess.run(["node", program, *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=TIME_LIMIT_S,
+                                  env={**os.environ, "HOME": home})
+
+        def ask(*arguments):
+            result = run(*arguments, "--json")
+            assert result.returncode == 0, result.stdout
+            return json.loads(result.stdout)
+
+        def load(path):
+            said = run("load", path).stdout  # does not wait long for its server
+            for _ in range(60):
+                if run("thread", "list", "--json").returncode == 0:
+                    return
+                time.sleep(1)
+            pytest.fail(said)
+        try:
+            yield load, ask
+        finally:
+            run("stop", "--all")
+
+
+def firefox_functions(path):
+    """{(pid, tid): [(name, own, total)]} in nanoseconds, as the Firefox Profiler adds them up."""
+    with firefox_profiler() as (load, ask):
+        load(path)
+        threads = ask("thread", "list", "--limit", "0")["threads"]
+        functions = {}
+        for thread in threads:
+            rows = ask("thread", "functions", "--thread", thread["threadHandle"], "--limit", "0",
+                       "--include-idle")["functions"]
+            functions[thread["pid"], thread["tid"]] = sorted(
+                (row["name"], round(row["selfSamples"] * 1000000),
+                 round(row["totalSamples"] * 1000000)) for row in rows)
+        return functions
 
 
 # --- pprof ----------------------------------------------------------------------------------------

@@ -228,6 +228,18 @@ def test_speedscope_itself_reads_the_same(threads):
     assert sums(theirs) == sums(ours)
 
 
+def test_the_firefox_profiler_itself_reads_the_same(threads):
+    expected = collections.defaultdict(list)
+    for stack in threads.stacks("firefox"):
+        expected[tuple(stack.thread.split(" ")[0].split("/"))].append(stack)
+    theirs = exports.firefox_functions(threads.export("firefox"))
+    assert set(theirs) == set(expected) and len(theirs) > 2
+    for thread, stacks in expected.items():
+        ours = sorted((re.sub(r"py::([^:]*):.*", r"\1", name), sums.own, sums.total)
+                      for name, sums in by_function(stacks).items())
+        assert theirs[thread] == ours
+
+
 def test_samply_loads_what_is_for_firefox(threads, samply):
     path = threads.export("firefox")
     loaded = samply.load(path)

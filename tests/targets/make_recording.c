@@ -167,14 +167,14 @@ static void write_thread(const struct making *making, uint32_t thread)
 /* The place in the code of a stack's innermost frame: its function and line come out of this
  * number. Siblings have functions of different numbers, so that no two stacks are the same. The
  * first stacks are those with the worst names: they are in every recording. */
-static uint64_t place_of(uint32_t stack)
+static uint64_t place_of(const struct making *making, uint32_t stack)
 {
     uint32_t sibling = (stack - 1) % BRANCHES, number = (stack - 1) / BRANCHES;
     uint64_t lines = mix(stack) >> 32 << 32, function = mix(stack) % (FUNCTIONS / BRANCHES);
     if (sibling == NASTY_FIRST % BRANCHES && number < NASTY_COUNT)
         return lines + NASTY_FIRST + number * NASTY_DISTANCE;
-    if (stack == LONG_NAMED % BRANCHES + 1)
-        return lines + LONG_NAMED;
+    if (sibling == LONG_NAMED % BRANCHES && stack + BRANCHES >= making->stacks)
+        return lines + LONG_NAMED; /* nothing is on top of it: it would be in most of an export */
     return lines + function * BRANCHES + sibling;
 }
 
@@ -184,7 +184,7 @@ static size_t make_chain(const struct making *making, uint32_t stack, uint64_t *
     size_t length = 0;
     chain[length++] = (uint64_t)PERF_CONTEXT_USER;
     for (; stack && length < MOST_FRAMES; stack = (stack - 1) / BRANCHES)
-        chain[length++] = avma_of(making, place_of(stack));
+        chain[length++] = avma_of(making, place_of(making, stack));
     for (uint32_t i = COMMON_FRAMES; i-- > 0;)
         chain[length++] = avma_of(making, i * 7);
     return length;
