@@ -54,9 +54,8 @@ static void *map_memory(size_t bytes)
 static int fill_chunk(struct code_arena_chunk *chunk, size_t code_bytes)
 {
     size_t owner_bytes = code_bytes / TRAMPOLINE_STRIDE * sizeof *chunk->owners;
-    *chunk = (struct code_arena_chunk){.code_bytes = code_bytes,
-                                       .used = UNUSED_SLOTS,
-                                       .count = code_bytes / TRAMPOLINE_STRIDE};
+    *chunk = (struct code_arena_chunk){
+        .code_bytes = code_bytes, .used = UNUSED_SLOTS, .count = code_bytes / TRAMPOLINE_STRIDE};
     chunk->code = map_memory(code_bytes);
     if (!chunk->code)
         return -ENOMEM;
