@@ -176,7 +176,7 @@ static void put_quality(struct json *json, const struct profile *profile)
     json_number(json, "lost_records", losses->lost_records);
     json_number(json, "throttles", losses->throttles);
     json_text(json, "damage", text);
-    json_text(json, "trigger", ""); /* recordings do not tell */
+    json_text(json, "trigger", profile_trigger(profile));
     json_end_object(json);
 }
 

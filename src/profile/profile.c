@@ -31,6 +31,16 @@ void profile_free(struct profile *profile)
     free(profile);
 }
 
+const char *profile_trigger(const struct profile *profile)
+{
+    static const char writer[] = "pitviper ", before[] = ", by ";
+    const char *version = profile->info.perf_version;
+    const char *found = version && strncmp(version, writer, sizeof writer - 1) == 0
+                            ? strstr(version, before)
+                            : NULL;
+    return found ? found + sizeof before - 1 : "";
+}
+
 static int count_losses(struct profile *profile)
 {
     struct profile_losses *losses = &profile->losses;

@@ -257,6 +257,10 @@ int profile_load(const char *path, const struct profile_options *options, const 
 
 void profile_free(struct profile *profile); /* NULL is fine */
 
+/* What interrupted the program, as `pitviper record` has written it down: "perf events", …; empty
+ * for recordings of others. As untrusted as the file. */
+const char *profile_trigger(const struct profile *profile);
+
 /* Text of a string's number: NUL-terminated, valid as long as the profile. */
 static inline const char *profile_text(const struct profile *profile, uint32_t string)
 {

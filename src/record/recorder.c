@@ -243,12 +243,17 @@ static void note_problem(struct recorder *recorder, const struct process *proces
         (void)vector_push(&recorder->problems, problem);
 }
 
+static uint32_t trigger_of(const struct process *process)
+{
+    uint32_t trigger = process->ring.header->trigger;
+    return trigger < RECORDER_TRIGGERS ? trigger : SAMPLE_TRIGGER_NONE;
+}
+
 static void end_process(struct recorder *recorder, struct process *process, bool is_gone)
 {
     struct recording_task task = {
         .pid = process->pid, .tid = process->pid, .time_ns = process->newest_ns + 1};
-    uint32_t trigger = process->ring.header->trigger;
-    recorder->by_trigger[trigger < RECORDER_TRIGGERS ? trigger : SAMPLE_TRIGGER_NONE]++;
+    recorder->by_trigger[trigger_of(process)]++;
     recorder->bare_threads += process->ring.header->bare_threads;
     note_problem(recorder, process);
     if (process->lost)
@@ -277,8 +282,10 @@ int recorder_step(struct recorder *recorder)
     unsigned fill = 0;
     find_rings(recorder);
     for (size_t i = 0; i < recorder->processes.count; i++) {
-        unsigned each = process_drain(recorder->processes.items[i]);
+        struct process *process = recorder->processes.items[i];
+        unsigned each = process_drain(process);
         fill = each > fill ? each : fill;
+        recorder->recording.triggers |= 1u << trigger_of(process);
     }
     if (now - recorder->check_ns >= CHECK_NS) {
         recorder->check_ns = now;

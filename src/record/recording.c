@@ -266,16 +266,38 @@ static void read_clock(struct perfdata_info *info)
     info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
 }
 
+/* "pitviper 0.1.0, by perf events": the place where perf has its version. */
+static void write_version(struct recording *recording)
+{
+    static const char *const words[] = {
+        [SAMPLE_TRIGGER_PERF_KERNEL] = "perf events with the kernel's functions",
+        [SAMPLE_TRIGGER_PERF] = "perf events",
+        [SAMPLE_TRIGGER_PERF_USER] = "perf events outside the kernel",
+        [SAMPLE_TRIGGER_CPU_TIMER] = "CPU-time timers",
+        [SAMPLE_TRIGGER_WALL_TIMER] = "timers"};
+    char *text = recording->version;
+    size_t room = sizeof recording->version, length = 0;
+    length += (size_t)snprintf(text, room, "pitviper " PITVIPER_VERSION);
+    const char *before = ", by ";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!words[i] || !(recording->triggers & 1u << i) || length >= room)
+            continue;
+        length += (size_t)snprintf(text + length, room - length, "%s%s", before, words[i]);
+        before = ", ";
+    }
+}
+
 /* What the header says of the machine; it borrows the texts of `system` and what `kernel` is. */
-static void describe(const struct recording *recording, struct utsname *system,
+static void describe(struct recording *recording, struct utsname *system,
                      struct perfdata_build_id *kernel, struct perfdata_info *ret_info)
 {
     uname(system);
+    write_version(recording);
     *ret_info =
         (struct perfdata_info){.hostname = system->nodename,
                                .os_release = system->release,
                                .arch = system->machine,
-                               .perf_version = "pitviper " PITVIPER_VERSION,
+                               .perf_version = recording->version,
                                .cpus_available = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
                                .cpus_online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
                                .arguments = (const char *const *)recording->settings.arguments,

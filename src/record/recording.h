@@ -26,7 +26,9 @@ struct recording {
     int fd;
     struct perfdata_writer *writer;
     struct python_functions functions;
-    bool has_kernel; /* samples may have the kernel's part */
+    uint32_t triggers; /* set of enum sample_trigger: what interrupts the processes */
+    char version[160]; /* what wrote the recording, and how: see profile_trigger */
+    bool has_kernel;   /* samples may have the kernel's part */
     struct kernel_code kernel;
     uint64_t newest_ns;       /* of all records */
     uint64_t round_newest_ns; /* the same at the last end of a round: nothing older may follow the

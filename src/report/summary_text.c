@@ -270,6 +270,12 @@ static void print_quality(const struct page *page)
     if (losses->without_stack)
         fprintf(page->out, ", without callers %s", text_number(losses->without_stack, number));
     fprintf(page->out, ": %.1f %% complete\n", summary_complete_percent(losses));
+    const char *trigger = profile_trigger(page->summary->profile);
+    if (*trigger) {
+        fputs("interrupted by ", page->out);
+        text_print(page->out, trigger, strlen(trigger), 0);
+        fputc('\n', page->out);
+    }
 }
 
 void summary_print_text(FILE *out, const struct summary *summary, struct summary_style style)
@@ -397,6 +403,7 @@ void summary_print_json(FILE *out, const struct summary *summary)
     json_places(&json, summary);
     json_waits(&json, summary);
     json_begin_object(&json, "quality");
+    json_text(&json, "trigger", profile_trigger(profile));
     json_number(&json, "samples", losses->samples);
     json_number(&json, "complete", losses->complete);
     json_number(&json, "truncated", losses->truncated);
