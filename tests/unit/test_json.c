@@ -150,9 +150,26 @@ static void a_write_error_stays_in_the_file(void **state)
     fclose(full);
 }
 
+static void compact_json_has_no_spaces(void **state)
+{
+    (void)state;
+    struct json json;
+    json_init_compact(&json, capture_begin());
+    json_begin_object(&json, NULL);
+    json_begin_array(&json, "rows");
+    json_millionths(&json, NULL, 1000002);
+    json_null(&json, NULL);
+    json_raw(&json, NULL, "-1");
+    json_end_array(&json);
+    json_number(&json, "n", 3);
+    json_end_object(&json);
+    assert_string_equal(capture_end(json.out), "{\"rows\":[1.000002,null,-1],\"n\":3}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compact_json_has_no_spaces),
         cmocka_unit_test(members_get_keys_commas_and_indentation),
         cmocka_unit_test(empty_groups_stay_on_one_line),
         cmocka_unit_test(an_empty_document_is_one_line),
