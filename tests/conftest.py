@@ -6,12 +6,19 @@
 The parts: builds.py (where the programs are), native.py (C tests as items), summary.py (the last
 line), e2e/ (the end-to-end tests and their vocabulary).
 """
+import signal
+
 import pytest
 
 from . import builds, native, summary
 from .e2e import interpreters, perf, samply
 
 NOTHING_RAN = 5  # pytest's own status for it
+
+# A shell lets what it starts in the background ignore Ctrl-C, and programs hand that down. Those
+# that the tests start must not: some are about it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def reporter_of(session):
