@@ -143,6 +143,9 @@ struct sample_code {
     uint32_t unused;
 };
 
+/* Flag of SAMPLE_RECORD_THREAD: at its very beginning or end, as often as it has a sample there. */
+enum { SAMPLE_THREAD_BORDER = 1 };
+
 /* SAMPLE_RECORD_THREAD: the name, `extra` bytes. SAMPLE_RECORD_MAPS: the text, `extra` bytes. */
 
 static inline uint64_t sample_ring_seal(uint64_t ring_seal, uint64_t position)

@@ -89,6 +89,7 @@ static void announce_thread(struct sample_thread *thread, uint64_t now)
     record->time_ns = now;
     record->tid = thread->tid;
     record->extra = (uint32_t)strnlen(name, sizeof name);
+    record->flags = thread->frames ? 0 : SAMPLE_THREAD_BORDER;
     sample_ring_give(&sampler.ring, record, position);
     thread->is_announced = true;
 }
@@ -131,10 +132,10 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
     struct sample_kernel_result kernel = interrupts_of(thread);
     if (kernel.user + kernel.kernel == 0)
         return 0; /* the sample before has it already */
-    struct sample_body body = {
-        .weight_ns = kernel.user * weight_of(thread, info, now, &is_waiting),
-        .kernel_weight_ns = kernel.kernel * (NS_PER_SECOND / sampler.frequency_hz),
-        .kernel_words = kernel.words};
+    struct sample_body body = {.weight_ns = kernel.user * weight_of(thread, info, now, &is_waiting),
+                               .kernel_weight_ns =
+                                   kernel.kernel * (NS_PER_SECOND / sampler.frequency_hz),
+                               .kernel_words = kernel.words};
     *(kernel.user ? &body.weight_ns : &body.kernel_weight_ns) += thread->owed_ns;
     thread->owed_ns = body.weight_ns + body.kernel_weight_ns;
     if (now < thread->rest_until_ns)

@@ -93,6 +93,7 @@ void process_close(struct process *process)
     sample_ring_close(&process->ring);
     process_maps_done(&process->maps);
     unwinder_close(process->unwinder);
+    hashtable_done(&process->threads);
     vector_done(&process->functions);
     free(process);
 }
@@ -384,14 +385,23 @@ static void take_sample(struct process *process, const struct ring_record *recor
     put_chains(process, record, &user);
 }
 
+/* What is known of a thread number. One that comes again as a whole is another thread. */
+enum thread_state { THREAD_IS_NEW, THREAD_AT_BORDER, THREAD_IS_WHOLE };
+
 static void take_thread(struct process *process, const struct ring_record *record)
 {
     struct recording_task task = task_of(process, record->tid, record->time_ns);
+    bool is_border = record->flags & SAMPLE_THREAD_BORDER;
+    uint64_t hash = hash_u64(record->tid), state = THREAD_IS_NEW;
+    hashtable_get(&process->threads, hash, &state);
+    if (is_border && state != THREAD_IS_NEW)
+        return;
+    (void)hashtable_set(&process->threads, hash, is_border ? THREAD_AT_BORDER : THREAD_IS_WHOLE);
     char name[64];
     size_t length = record->text.length < sizeof name ? record->text.length : sizeof name - 1;
     memcpy(name, record->text.bytes, length);
     name[length] = '\0';
-    if (task.tid != task.pid)
+    if (task.tid != task.pid && state != THREAD_AT_BORDER)
         recording_fork(process->context->recording, task, process->pid);
     recording_comm(process->context->recording, task, name, false);
 }

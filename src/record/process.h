@@ -3,6 +3,7 @@
 #ifndef PITVIPER_RECORD_PROCESS_H
 #define PITVIPER_RECORD_PROCESS_H
 
+#include "base/hashtable.h"
 #include "formats/sample_ring.h"
 #include "record/evaluators.h"
 #include "record/process_maps.h"
@@ -59,6 +60,7 @@ struct process {
 
     struct unwinder *unwinder;
     struct evaluators evaluators;
+    struct hashtable threads;                                 /* by tid: enum thread_state */
     VECTOR(uint32_t) functions;                               /* by code number */
     struct process_cached addresses[1 << PROCESS_CACHE_BITS]; /* of Python frames */
 };

@@ -5,9 +5,9 @@
  *     lock.acquire()   PyThread_acquire_lock_timed -> sem_clockwait -> futex_abstimed_wait_common
  *     waiting to run   take_gil -> pthread_cond_timedwait -> futex_abstimed_wait_common
  *
- * CPython has no other use for condition variables than the GIL; its locks are semaphores. A thread
- * that is in no system call, but in code of Python or of a library, would run if there were a CPU
- * for it. */
+ * CPython has no other use for condition variables and their mutexes than the GIL; its locks are
+ * semaphores. A thread that is in no system call, but in code of Python or of a library, would run
+ * if there were a CPU for it. */
 #include "report/waits.h"
 
 #include <string.h>
@@ -78,9 +78,11 @@ static enum wait_kind kind_of_name(const char *name)
     return WAIT_OTHER;
 }
 
-static bool is_condition(const char *name)
+static bool is_what_the_gil_is_made_of(const char *name)
 {
-    return strncmp(bare(name), "pthread_cond_", strlen("pthread_cond_")) == 0;
+    name = bare(name);
+    return strncmp(name, "pthread_cond_", strlen("pthread_cond_")) == 0 ||
+           strncmp(name, "pthread_mutex_", strlen("pthread_mutex_")) == 0;
 }
 
 /* Code that makes no system calls by itself. */
@@ -105,7 +107,7 @@ enum wait_kind waits_in(const struct profile *profile, const struct profile_func
     if (outer == WAIT_GIL || outer == WAIT_SLEEP)
         return outer; /* what these are made of says less */
     enum wait_kind kind = kind_of_name(name);
-    if (kind == WAIT_LOCK && caller && is_condition(name) &&
+    if (kind == WAIT_LOCK && caller && is_what_the_gil_is_made_of(name) &&
         profile->modules.items[caller->module].kind == PROFILE_MODULE_INTERPRETER)
         return WAIT_GIL;
     if (kind != WAIT_OTHER)

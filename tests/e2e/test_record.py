@@ -14,6 +14,7 @@ import pytest
 
 from . import samply as samply_module
 from .interpreters import every_python
+from .perf import Perf
 from .profiles import calls, chain
 from .recorder import TIME_LIMIT_S, Recorder
 from .targets import FOO_BAR_BAZ
@@ -276,6 +277,24 @@ def test_threads_forks_children_and_exec_are_recorded(recorder, python):
     assert len(pids["in_fork"]) == 1 and pids["in_fork"] != pids["after"]
     assert 1 <= len(pids["in_pool"]) <= 2
     assert len(pids["in_child"]) == 1
+
+
+SHORT_THREADS = """
+import threading
+for _ in range(500):
+    thread = threading.Thread(target=sum, args=(range(3000),))
+    thread.start()
+    thread.join()
+"""
+
+
+def test_a_thread_is_one_from_its_beginning_to_its_end(recorder):
+    status, _, err = recorder.run("-F", 9999, sys.executable, "-c", SHORT_THREADS)
+    assert status == 0, err
+    events = Perf(recorder.folder).run("script", "-i", recorder.data, "--show-task-events",
+                                       "-F", "comm,tid")
+    began = re.findall(r"PERF_RECORD_FORK\((\d+:\d+)\)", events)
+    assert len(began) == len(set(began)) > 100
 
 
 DEEP = """
