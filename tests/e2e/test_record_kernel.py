@@ -27,7 +27,8 @@ oldest_and_newest = pytest.mark.parametrize(
 
 
 def in_kernel(sample):
-    return sample.stack[-1].module == KERNEL
+    # perf itself has samples without a stack now and then.
+    return bool(sample.stack) and sample.stack[-1].module == KERNEL
 
 
 def is_kernels(name):
@@ -58,9 +59,7 @@ def test_the_kernels_share_is_that_of_perf(recordings, hertz):
     recorder = Recorder(recordings)
     recorded(recorder, "-F", hertz, sys.executable, KERNEL_TIME, 2)
     theirs = Perf(recordings).record(sys.executable, KERNEL_TIME, 2, frequency=hertz).profile()
-    # At 9999 Hz the sampler's own time, outside the kernel, is a part of what is measured.
-    allowed = 0.03 if hertz < 9999 else 0.05
-    assert abs(kernel_share(recorder.profile()) - kernel_share(theirs)) < allowed
+    assert abs(kernel_share(recorder.profile()) - kernel_share(theirs)) < 0.03
 
 
 @oldest_and_newest
