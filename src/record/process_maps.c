@@ -8,8 +8,8 @@ void process_maps_done(struct process_maps *maps)
     vector_done(&maps->items);
 }
 
-/* The first mapping that ends behind an address. */
-static size_t position_of(const struct process_maps *maps, uint64_t avma)
+/* The first mapping that ends behind an address; NULL: none does. */
+static const struct process_mapping *first_behind(const struct process_maps *maps, uint64_t avma)
 {
     size_t low = 0, high = maps->items.count;
     while (low < high) {
@@ -19,23 +19,21 @@ static size_t position_of(const struct process_maps *maps, uint64_t avma)
         else
             high = middle;
     }
-    return low;
+    return low < maps->items.count ? &maps->items.items[low] : NULL;
 }
 
 const struct process_mapping *process_maps_find(const struct process_maps *maps, uint64_t avma)
 {
-    size_t position = position_of(maps, avma);
-    const struct process_mapping *mapping = &maps->items.items[position];
-    return position < maps->items.count && mapping->start_avma <= avma ? mapping : NULL;
+    const struct process_mapping *mapping = first_behind(maps, avma);
+    return mapping && mapping->start_avma <= avma ? mapping : NULL;
 }
 
 /* Whether a mapping is known, and whether anything is where it is. */
 static bool is_known(const struct process_maps *maps, const struct process_mapping *wanted,
                      bool *ret_covers)
 {
-    size_t position = position_of(maps, wanted->start_avma);
-    const struct process_mapping *mapping = &maps->items.items[position];
-    *ret_covers = position < maps->items.count && mapping->start_avma < wanted->end_avma;
+    const struct process_mapping *mapping = first_behind(maps, wanted->start_avma);
+    *ret_covers = mapping && mapping->start_avma < wanted->end_avma;
     return *ret_covers && mapping->start_avma == wanted->start_avma &&
            mapping->end_avma == wanted->end_avma && mapping->fileoff == wanted->fileoff &&
            mapping->file == wanted->file;
