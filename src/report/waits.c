@@ -30,12 +30,14 @@ static const struct {
 /* Separated by spaces; without what is before and behind a name, see bare(). */
 static const char *const names[WAIT_KINDS] = {
     [WAIT_SLEEP] = " clock_nanosleep nanosleep usleep sleep pause time_sleep pysleep ",
-    [WAIT_LOCK] = " sem_wait sem_timedwait sem_clockwait new_sem_wait new_sem_wait_slow"
-                  " futex_abstimed_wait_common lll_lock_wait"
-                  " pthread_mutex_lock pthread_mutex_timedlock pthread_rwlock_rdlock"
-                  " pthread_rwlock_wrlock pthread_cond_wait pthread_cond_timedwait"
-                  " pthread_cond_clockwait pthread_barrier_wait pthread_join pthread_clockjoin_np"
-                  " pthread_timedjoin_np ",
+    [WAIT_LOCK] =
+        " PyThread_acquire_lock_timed PySemaphore_Wait sem_wait sem_timedwait sem_clockwait"
+        " new_sem_wait new_sem_wait_slow"
+        " futex_abstimed_wait_common lll_lock_wait"
+        " pthread_mutex_lock pthread_mutex_timedlock pthread_rwlock_rdlock"
+        " pthread_rwlock_wrlock pthread_cond_wait pthread_cond_timedwait"
+        " pthread_cond_clockwait pthread_barrier_wait pthread_join pthread_clockjoin_np"
+        " pthread_timedjoin_np ",
     [WAIT_GIL] = " take_gil ",
     [WAIT_READY] = " select pselect poll ppoll epoll_wait epoll_pwait epoll_pwait2 ",
     [WAIT_NETWORK] = " recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4"

@@ -10,7 +10,7 @@ import pytest
 from ..builds import BUILD, built
 
 LEAST_EQUAL = 0.999
-MOST_APART = 0.01
+MOST_APART = 0.03
 
 
 def exists():

@@ -221,6 +221,8 @@ def test_inlined_functions_and_lines_are_those_of_addr2line(perf):
     assert sum(seen.values()) >= FEWEST_SAMPLES
     # The program's only executable segment: its pages are where they are in the file.
     for frames, _ in seen.most_common(20):
+        if not frames:
+            continue  # code of the C library's, which has no lines
         places = [(function, file, int(line)) for _, function, file, line in frames]
         offset = int(frames[0][0], 16) & 0xfff
         assert places in [addr2line(inlined(), page + offset) for page in range(0, 0x4000, 0x1000)]
