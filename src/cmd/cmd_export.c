@@ -112,16 +112,8 @@ static int read_options(struct export_request *request, const struct command *se
         if (option == OPTIONS_WRONG || set_option(request, option, options.value) < 0)
             return STATUS_USAGE;
     }
-    char **rest;
-    int count = options_rest(&options, &rest);
-    if (count > 1 || (count == 1 && request->path)) {
-        command_error(self, "takes one FILE; see 'pitviper help export'");
+    if (load_profile_choose(&options, &request->path) != STATUS_OK)
         return STATUS_USAGE;
-    }
-    if (count == 1)
-        request->path = rest[0];
-    if (!request->path)
-        request->path = "perf.data";
     if (!request->format) {
         command_error(self, "which format? Name it with -f; see 'pitviper help export'");
         return STATUS_USAGE;

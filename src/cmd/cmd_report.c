@@ -199,16 +199,8 @@ static int read_options(struct report *report, const struct command *self, int a
         if (result == OPTIONS_WRONG)
             return STATUS_USAGE;
     }
-    char **rest;
-    int count = options_rest(&options, &rest);
-    if (count > 1 || (count == 1 && report->path)) {
-        command_error(self, "takes one FILE; see 'pitviper help report'");
+    if (load_profile_choose(&options, &report->path) != STATUS_OK)
         return STATUS_USAGE;
-    }
-    if (count == 1)
-        report->path = rest[0];
-    if (!report->path)
-        report->path = "perf.data";
     if (report->json && report->is_table) {
         command_error(self, "--json is for the page, not for perf's table: leave out the options "
                             "of the table");
@@ -284,11 +276,11 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_report = {
     .name = "report",
     .arguments = "[FILE]",
-    .summary = "show where the time went in a recording of perf",
+    .summary = "show where the time went in a recording",
     .details =
-        "Shows what FILE, a recording of perf (perf.data), says: one page with the hottest Python\n"
-        "functions, what runs below Python, and how good the recording is. Names come from perf\n"
-        "maps and jitdumps directly: there is no inject step.\n"
+        "Shows what FILE, a recording of pitviper record or of perf (perf.data), says: one page\n"
+        "with the hottest Python functions and lines, what runs below Python, and how good the\n"
+        "recording is. Names come from perf maps and jitdumps directly: there is no inject step.\n"
         "\n"
         "With --stdio, or any other option of perf's table, prints what 'perf report --stdio'\n"
         "prints for the same file.\n"

@@ -92,14 +92,8 @@ static int read_options(struct view *view, const struct command *self, int argc,
         view->no_open |= option == OPTION_NO_OPEN;
         view->no_source |= option == OPTION_NO_SOURCE;
     }
-    char **rest;
-    int count = options_rest(&options, &rest);
-    if (count > 1 || (count == 1 && view->input)) {
-        command_error(self, "takes one FILE; see 'pitviper help view'");
+    if (load_profile_choose(&options, &view->input) != STATUS_OK)
         return STATUS_USAGE;
-    }
-    if (!view->input)
-        view->input = count == 1 ? rest[0] : "perf.data";
     if (view->base && strcmp(view->base, "-") == 0 && strcmp(view->input, "-") == 0) {
         command_error(self, "only one recording can come from standard input");
         return STATUS_USAGE;

@@ -15,13 +15,28 @@ struct profile_options load_profile_options(void)
     return options;
 }
 
+int load_profile_choose(const struct options *options, const char **path)
+{
+    char **rest;
+    int count = options_rest(options, &rest);
+    if (count > 1 || (count == 1 && *path)) {
+        command_error(options->command, "takes one FILE; see 'pitviper help %s'",
+                      options->command->name);
+        return STATUS_USAGE;
+    }
+    if (!*path)
+        *path = count == 1 ? rest[0] : "perf.data";
+    return STATUS_OK;
+}
+
 void load_profile_error(const struct command *self, const char *path, int error,
                         const char *problem)
 {
     switch (error) {
     case -ENOENT:
         command_error(self,
-                      "%s: there is no such file; perf record writes perf.data, -i names another",
+                      "%s: there is no such file; pitviper record and perf record write perf.data, "
+                      "-i names another",
                       path);
         break;
     case -EACCES:
@@ -60,7 +75,7 @@ int load_profile_judge(const struct command *self, const char *path, const struc
     else if (damage->truncated)
         command_error(self,
                       "%s: ends inside its last record, at offset %zu: still being written, or "
-                      "perf was killed; everything before it is %s",
+                      "the recorder was killed; everything before it is %s",
                       path, damage->truncated_offset, done);
     else if (!profile->samples.count)
         command_error(self, "%s: has no samples", path);

@@ -4,11 +4,16 @@
 #define PITVIPER_CMD_LOAD_PROFILE_H
 
 #include "cmd/command.h"
+#include "cmd/options.h"
 #include "profile/profile.h"
 
 /* For views of whole stacks: with the lines of Python functions, and no limit of frames that
  * anybody meets (perf's 127 is for its table). */
 struct profile_options load_profile_options(void);
+
+/* Which recording: that of -i, which is in *path or NULL, or the one argument, or perf.data.
+ * STATUS_OK, or STATUS_USAGE after the line that says what is wrong. */
+int load_profile_choose(const struct options *options, const char **path);
 
 /* Reads it, with a line of progress (call terminal_begin before). STATUS_OK, or STATUS_FAILED after
  * the line that says why was printed. */
