@@ -66,17 +66,15 @@ int load_profile(const struct command *self, const char *path,
 int load_profile_judge(const struct command *self, const char *path, const struct profile *profile,
                        const char *done)
 {
-    const struct damage *damage = &profile->damage;
-    if (damage->count)
+    char problem[256];
+    profile_damage(profile, problem, sizeof problem);
+    if (profile->damage.count)
+        command_error(self, "%s: %s; everything else is %s", path, problem, done);
+    else if (profile->damage.truncated)
         command_error(self,
-                      "%s: damaged in %zu %s, the first at offset %zu: %s; everything else is %s",
-                      path, damage->count, damage->count == 1 ? "place" : "places",
-                      damage->places[0].offset, damage->places[0].problem, done);
-    else if (damage->truncated)
-        command_error(self,
-                      "%s: ends inside its last record, at offset %zu: still being written, or "
-                      "the recorder was killed; everything before it is %s",
-                      path, damage->truncated_offset, done);
+                      "%s: %s: still being written, or the recorder was killed; everything before "
+                      "it is %s",
+                      path, problem, done);
     else if (!profile->samples.count)
         command_error(self, "%s: has no samples", path);
     else

@@ -157,15 +157,8 @@ static void put_events(struct json *json, const struct profile *profile)
 static void put_quality(struct json *json, const struct profile *profile)
 {
     const struct profile_losses *losses = &profile->losses;
-    const struct damage *damage = &profile->damage;
-    char text[256] = "";
-    if (damage->count)
-        snprintf(text, sizeof text, "damaged in %zu %s, the first at offset %zu: %s", damage->count,
-                 damage->count == 1 ? "place" : "places", damage->places[0].offset,
-                 damage->places[0].problem);
-    else if (damage->truncated)
-        snprintf(text, sizeof text, "ends inside its last record, at offset %zu",
-                 damage->truncated_offset);
+    char text[256];
+    profile_damage(profile, text, sizeof text);
     json_begin_object(json, "quality");
     json_number(json, "samples", losses->samples);
     json_number(json, "complete", losses->complete);

@@ -5,6 +5,7 @@
 
 #include "profile/finish.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PERF_MAX_STACK = 127 };
@@ -29,6 +30,19 @@ void profile_free(struct profile *profile)
     vector_done(&profile->samples);
     arena_done(&profile->arena);
     free(profile);
+}
+
+void profile_damage(const struct profile *profile, char *text, size_t bytes)
+{
+    const struct damage *damage = &profile->damage;
+    text[0] = '\0';
+    if (damage->count)
+        snprintf(text, bytes, "damaged in %zu %s, the first at offset %zu: %s", damage->count,
+                 damage->count == 1 ? "place" : "places", damage->places[0].offset,
+                 damage->places[0].problem);
+    else if (damage->truncated)
+        snprintf(text, bytes, "ends inside its last record, at offset %zu",
+                 damage->truncated_offset);
 }
 
 const char *profile_trigger(const struct profile *profile)

@@ -261,6 +261,9 @@ void profile_free(struct profile *profile); /* NULL is fine */
  * for recordings of others. As untrusted as the file. */
 const char *profile_trigger(const struct profile *profile);
 
+/* What is wrong with the recording, in a few words, into `text`; empty when nothing is. */
+void profile_damage(const struct profile *profile, char *text, size_t bytes);
+
 /* Text of a string's number: NUL-terminated, valid as long as the profile. */
 static inline const char *profile_text(const struct profile *profile, uint32_t string)
 {
