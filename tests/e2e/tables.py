@@ -23,6 +23,8 @@ that, and each time its cause is counted:
   NO_ADDRESS      Words that were taken for return addresses, far apart from all addresses. perf
                   compares by the sign of the difference, which is no order for such words; what
                   comes out depends on which came first.
+  LEFT_OUT        `-g fractal` has a branch for what is left out, "[...]". perf never says whether that
+                  is an inlined function: it depends on what its memory held before.
 
 Rows of equal size are not in an order that has a rule (src/report/row_order.c): one row more or less
 can change that of others. So where rows have a cause, the order of equal ones does not count; and
@@ -34,8 +36,8 @@ import re
 import subprocess
 from typing import List, NamedTuple
 
-UNNAMED_CALLER, PLT, KERNEL_LETTER, PARAMETERS, EQUAL_BRANCHES, NO_ADDRESS = \
-    "unnamed caller", "plt", "kernel's letter", "parameters", "equal branches", "no address"
+UNNAMED_CALLER, PLT, KERNEL_LETTER, PARAMETERS, EQUAL_BRANCHES, NO_ADDRESS, LEFT_OUT = \
+    "unnamed caller", "plt", "kernel's letter", "parameters", "equal branches", "no address", "left out"
 
 # Percentages are rounded to 0.01: by how much the sum of rows may be off, for each.
 ROUNDING = 0.005
@@ -264,19 +266,28 @@ def compare_places(ours, theirs):
 
 def compare(ours, theirs, mappings):
     """(complaints, causes of what differs and may) of two texts."""
+    uninlined = theirs.replace("[...] (inlined)", "[...]")
+    left_out = {LEFT_OUT} if uninlined != theirs else set()
+    theirs = uninlined
     if body(ours) == body(theirs):
-        return [], set()
+        return [], left_out
     mine = settle(read_table(ours), mappings, is_perf=False)
     peer = settle(read_table(theirs), mappings, is_perf=True)
     causes = set(peer.causes)
     wrong = [*compare_named(mine.named, peer.named, causes),
              *compare_places(mine.places, peer.places)]
     if not wrong and not causes:
-        if sorted(body(ours).splitlines()) == sorted(body(theirs).splitlines()):
+        if rows_with_trees(ours) == rows_with_trees(theirs):
             causes.add(EQUAL_BRANCHES)
         else:
             wrong.append(first_difference(body(ours), body(theirs)))
-    return wrong, causes
+    return wrong, causes | left_out
+
+
+def rows_with_trees(text):
+    """The header, and all rows, those without a name too, with equal branches in one order."""
+    header = [line for line in body(text).splitlines() if line.startswith("#")]
+    return header, sorted(repr(row._replace(tree=read_tree(row.tree))) for row in read_table(text))
 
 
 def first_difference(ours, theirs):

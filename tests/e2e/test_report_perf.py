@@ -12,8 +12,8 @@ from . import interpreters
 from . import oracle, perf as perf_program
 from .cli import pitviper
 from .interpreters import every_python
-from .tables import (EQUAL_BRANCHES, KERNEL_LETTER, NO_ADDRESS, PARAMETERS, PLT, UNNAMED_CALLER,
-                     Mappings, body, compare)
+from .tables import (EQUAL_BRANCHES, KERNEL_LETTER, LEFT_OUT, NO_ADDRESS, PARAMETERS, PLT,
+                     UNNAMED_CALLER, Mappings, body, compare)
 from .targets import FOO_BAR_BAZ, MY_SCRIPT, THREADS_AND_FORKS, inlined
 
 NONE, CHILDREN = ("-g", "none", "--no-children"), ("-g", "none", "--children")
@@ -70,7 +70,7 @@ WAYS_OF = {
 
 def causes_of(way):
     """What may differ, by the version of perf and by what is shown."""
-    causes = {PLT, EQUAL_BRANCHES}
+    causes = {PLT, EQUAL_BRANCHES} | ({LEFT_OUT} if "fractal" in way else set())
     if "--no-children" not in way:
         causes |= {UNNAMED_CALLER, NO_ADDRESS}
         causes |= {KERNEL_LETTER} if perf_program.version() >= (7,) else set()

@@ -46,6 +46,9 @@ def explained(ours, theirs):
         # perf 6.1 knows only some kinds of procedure linkage tables; and perf looks for an address
         # in the symbol that starts last before it, not in one around that.
         return ours[0].endswith("@plt") or ours[0] == "around"
+    if theirs[0] == ".plt":
+        # perf 7 has a name for the first entry, which belongs to no function.
+        return ours[0] == "[unknown]"
     if theirs[0].endswith("@plt") and ours[0].endswith("@plt"):
         # perf 6.1 counts the entries: those behind one for a function that is chosen at run time
         # get the name of the next, since that one's relocation is the last.
