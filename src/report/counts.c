@@ -18,16 +18,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Where a stack was last entered. */
+struct known_stack {
+    uint32_t context_plus_one; /* 0: nowhere yet */
+    uint32_t node;
+};
+
 /* Indexes that are only needed while counting. */
 struct builder {
     struct counts *counts;
     struct hashtable contexts; /* by hash of the sample columns */
     struct hashtable groups;   /* by (context, stack, leaf) */
     struct hashtable children; /* by (node, step): hash_u64 is one to one */
-    struct hashtable stacks;   /* by (context, stack): node; caller order only */
     struct hashtable rows;     /* by (context, place) */
     VECTOR(uint32_t) first_sample_of_context;
     VECTOR(uint32_t) path;
+    struct known_stack *stacks; /* one for each of the profile's; caller order only; owned */
     bool is_caller;
 };
 
@@ -173,25 +179,28 @@ static int descend(struct builder *builder, uint32_t context, uint32_t frame, ui
 }
 
 /* Caller order: the profile's stacks are a tree of this kind already. Goes up to the nearest stack
- * whose node is known, and down again. */
+ * whose node is known, and down again. Where another context used the stack in the meantime, that
+ * is a longer way to the same node. */
 static int caller_node(struct builder *builder, uint32_t context, uint32_t stack, uint32_t *node)
 {
     const struct counts *counts = builder->counts;
     const struct profile_stack *stacks = counts->profile->stacks.items;
     builder->path.count = 0;
-    uint64_t value = counts->tops.items[context];
+    *node = counts->tops.items[context];
     for (; stack != PROFILE_ROOT; stack = stacks[stack].parent) {
-        if (hashtable_get(&builder->stacks, pair(context, stack), &value))
+        if (builder->stacks[stack].context_plus_one == context + 1) {
+            *node = builder->stacks[stack].node;
             break;
+        }
         if (vector_push(&builder->path, stack) < 0)
             return -ENOMEM;
     }
-    *node = (uint32_t)value;
     while (builder->path.count) {
         stack = builder->path.items[--builder->path.count];
-        if (descend(builder, context, stacks[stack].frame, node) < 0 ||
-            hashtable_set(&builder->stacks, pair(context, stack), *node) < 0)
+        if (descend(builder, context, stacks[stack].frame, node) < 0)
             return -ENOMEM;
+        builder->stacks[stack] =
+            (struct known_stack){.context_plus_one = context + 1, .node = *node};
     }
     return 0;
 }
@@ -367,6 +376,9 @@ static int build(struct builder *builder)
     struct counts *counts = builder->counts;
     const struct profile *profile = counts->profile;
     int result = 0;
+    builder->stacks = calloc(profile->stacks.count, sizeof *builder->stacks);
+    if (!builder->stacks)
+        return -ENOMEM;
     for (uint32_t i = 0; i < profile->samples.count && result == 0; i++)
         if (profile->samples.items[i].event == counts->event)
             result = add_sample(builder, i);
@@ -397,10 +409,10 @@ int counts_init(struct counts *counts, const struct steps *steps,
     hashtable_done(&builder.contexts);
     hashtable_done(&builder.groups);
     hashtable_done(&builder.children);
-    hashtable_done(&builder.stacks);
     hashtable_done(&builder.rows);
     vector_done(&builder.first_sample_of_context);
     vector_done(&builder.path);
+    free(builder.stacks);
     if (result < 0)
         counts_done(counts);
     return result;

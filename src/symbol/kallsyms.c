@@ -14,21 +14,27 @@
 /* A symbol that is the last one of its part of memory reaches this far at most. */
 enum { LAST_BYTES = 4096 };
 
-/* 0 to 15, or more when it is no digit. */
-static unsigned digit_of(char c)
+/* 1 to 16, or 0 when it is no digit. */
+static unsigned digit_plus_one(char c)
 {
-    unsigned decimal = (unsigned)(c - '0'), letter = (unsigned)((c | 0x20) - 'a');
-    return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
+    static const uint8_t digits[256] = {
+        ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,
+        ['6'] = 7,  ['7'] = 8,  ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+        ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+        ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16};
+    return digits[(uint8_t)c];
 }
 
 static bool read_hex(const char **at, const char *end, uint64_t *ret)
 {
-    const char *start = *at;
+    const char *start = *at, *next = start, *last = end - start < 16 ? end : start + 16;
+    uint64_t number = 0;
     unsigned digit;
-    *ret = 0;
-    for (; *at < end && *at - start < 16 && (digit = digit_of(**at)) < 16; (*at)++)
-        *ret = *ret << 4 | digit;
-    return *at > start;
+    for (; next < last && (digit = digit_plus_one(*next)); next++)
+        number = number << 4 | (digit - 1);
+    *ret = number;
+    *at = next;
+    return next > start;
 }
 
 static bool is_wanted(char type)
