@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 64 << 10 };
+enum { PIECE_BYTES = 64 << 10, TABLES_BYTES = SAMPLE_RING_TABLES * SAMPLE_RING_TABLE_BYTES };
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -28,10 +28,20 @@ static bool is_size_of_ring(uint64_t bytes)
     return bytes >= 4096 && bytes <= (uint64_t)1 << 30 && (bytes & (bytes - 1)) == 0;
 }
 
-/* Header, then the data twice in a row. */
+static uint64_t file_bytes(uint64_t data_bytes)
+{
+    return SAMPLE_RING_HEADER_BYTES + data_bytes + TABLES_BYTES;
+}
+
+static size_t mapped_bytes(uint64_t data_bytes)
+{
+    return (size_t)(file_bytes(data_bytes) + data_bytes);
+}
+
+/* Header, then the data twice in a row, then the tables. */
 static int map_ring(struct sample_ring *ring, int fd, uint64_t data_bytes)
 {
-    size_t span = SAMPLE_RING_HEADER_BYTES + 2 * (size_t)data_bytes;
+    size_t span = mapped_bytes(data_bytes);
     int access = PROT_READ | PROT_WRITE;
     uint8_t *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -39,13 +49,16 @@ static int map_ring(struct sample_ring *ring, int fd, uint64_t data_bytes)
     uint8_t *data = base + SAMPLE_RING_HEADER_BYTES;
     if (mmap(base, SAMPLE_RING_HEADER_BYTES + (size_t)data_bytes, access, MAP_SHARED | MAP_FIXED,
              fd, 0) == MAP_FAILED ||
-        mmap(data + data_bytes, (size_t)data_bytes, access, MAP_SHARED | MAP_FIXED, fd,
-             SAMPLE_RING_HEADER_BYTES) == MAP_FAILED) {
+        mmap(data + data_bytes, (size_t)data_bytes + TABLES_BYTES, access, MAP_SHARED | MAP_FIXED,
+             fd, SAMPLE_RING_HEADER_BYTES) == MAP_FAILED) {
         int error = -errno;
         munmap(base, span);
         return error;
     }
-    *ring = (struct sample_ring){.header = (void *)base, .data = data, .data_bytes = data_bytes};
+    *ring = (struct sample_ring){.header = (void *)base,
+                                 .data = data,
+                                 .tables = data + 2 * data_bytes,
+                                 .data_bytes = data_bytes};
     return 0;
 }
 
@@ -92,7 +105,7 @@ int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data
     *ring = (struct sample_ring){0};
     if (!is_size_of_ring(data_bytes))
         error = -EINVAL;
-    else if (ftruncate(fd, (off_t)(SAMPLE_RING_HEADER_BYTES + data_bytes)) < 0)
+    else if (ftruncate(fd, (off_t)file_bytes(data_bytes)) < 0)
         error = -errno;
     if (error == 0)
         error = map_ring(ring, fd, data_bytes);
@@ -112,7 +125,7 @@ int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data
 void sample_ring_close(struct sample_ring *ring)
 {
     if (ring->header)
-        munmap(ring->header, SAMPLE_RING_HEADER_BYTES + 2 * (size_t)ring->data_bytes);
+        munmap(ring->header, mapped_bytes(ring->data_bytes));
     *ring = (struct sample_ring){0};
 }
 
@@ -160,7 +173,7 @@ int sample_ring_open(struct sample_ring *ring, const char *path)
         error = -EAGAIN;
     else if (seen.magic != SAMPLE_RING_MAGIC || seen.version != SAMPLE_RING_VERSION ||
              !is_size_of_ring(seen.data_bytes) ||
-             (uint64_t)status.st_size < SAMPLE_RING_HEADER_BYTES + seen.data_bytes)
+             (uint64_t)status.st_size < file_bytes(seen.data_bytes))
         error = -EBADMSG;
     else
         error = map_ring(ring, fd, seen.data_bytes);

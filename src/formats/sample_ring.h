@@ -3,7 +3,7 @@
  *
  *     FOLDER/PID.N.ring     one per process, and a new one after each exec
  *
- *     | struct sample_ring_header | data: a ring of records                          |
+ *     | struct sample_ring_header | data: a ring of records                          | tables |
  *                                 ^ data_at            ^ tail: read up to here   ^ head
  *
  * Positions only grow; a record at position p stands at p modulo the size of the ring, and the data
@@ -28,10 +28,12 @@
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
-    SAMPLE_RING_VERSION = 2,
+    SAMPLE_RING_VERSION = 3,
     SAMPLE_RING_HEADER_BYTES = 4096,
     SAMPLE_RING_BYTES = 4 << 20, /* of data */
     SAMPLE_RING_RECORD_MOST = 1 << 20,
+    SAMPLE_RING_TABLES = 16, /* what the reader tells threads: formats/sample_landmarks.h */
+    SAMPLE_RING_TABLE_BYTES = 64 << 10,
 };
 
 enum sample_clock { SAMPLE_CLOCK_CPU, SAMPLE_CLOCK_WALL };
@@ -46,7 +48,7 @@ enum sample_trigger {
     SAMPLE_TRIGGER_WALL_TIMER,
 };
 
-/* The writer fills everything but `tail` before `magic`. */
+/* The writer fills everything up to `head` before `magic`. */
 struct sample_ring_header {
     _Atomic uint32_t magic; /* written last: the rest is valid then */
     uint32_t version;
@@ -69,7 +71,8 @@ struct sample_ring_header {
     _Atomic uint32_t bare_threads;   /* that could not have the kernel's part, unlike the first */
 
     _Alignas(64) _Atomic uint64_t head;
-    _Alignas(64) _Atomic uint64_t tail; /* the reader's */
+    _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */
+    _Atomic uint32_t table_tids[SAMPLE_RING_TABLES]; /* whose tables are; 0: nobody's */
 };
 
 _Static_assert(sizeof(struct sample_ring_header) <= SAMPLE_RING_HEADER_BYTES, "fits its page");
@@ -93,10 +96,11 @@ struct sample_record {
 };
 
 enum {
-    SAMPLE_STACK_WHOLE = 1, /* the copy reaches the end of the thread's stack */
-    SAMPLE_WAITING = 2,     /* the thread was not running (only with SAMPLE_CLOCK_WALL) */
-    SAMPLE_CUT = 4,         /* not all Python frames are there */
-    SAMPLE_TWO_STACKS = 8,  /* a handler of the program's on a signal stack: see below */
+    SAMPLE_STACK_WHOLE = 1,  /* the copy reaches the end of the thread's stack */
+    SAMPLE_WAITING = 2,      /* the thread was not running (only with SAMPLE_CLOCK_WALL) */
+    SAMPLE_CUT = 4,          /* not all Python frames are there */
+    SAMPLE_TWO_STACKS = 8,   /* a handler of the program's on a signal stack: see below */
+    SAMPLE_STACK_KNOWN = 16, /* the rest is as the reader knows it: formats/sample_landmarks.h */
 };
 
 enum { SAMPLE_REGISTERS = 17 };
@@ -158,6 +162,7 @@ static inline uint64_t sample_ring_seal(uint64_t ring_seal, uint64_t position)
 struct sample_ring {
     struct sample_ring_header *header; /* NULL: closed */
     uint8_t *data;                     /* mapped twice in a row */
+    uint8_t *tables;                   /* SAMPLE_RING_TABLES of them */
     uint64_t data_bytes, seal;         /* the header's when it was mapped: others can change it */
     _Atomic uint64_t room_bytes;       /* the writer's: the file has room for so many of the data */
 };

@@ -33,6 +33,7 @@ enum {
     CAREFUL_FRAMES = 3,
     PAGE_BYTES = 4096,
     KNOWN_PAGES = 4,
+    LAST_CODES = 8,
 };
 enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
 
@@ -162,6 +163,11 @@ struct walk {
     struct sample_frames_result result;
     uintptr_t pages[KNOWN_PAGES]; /* that can be read */
     size_t page_count;
+    /* Code objects that were met just now, by address: recursion has the same over and over. */
+    struct {
+        const char *code;
+        uint32_t number;
+    } last[LAST_CODES];
 };
 
 /* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
@@ -233,7 +239,12 @@ static bool add_frame(struct walk *walk, const char *frame)
         walk->result.is_cut = true;
         return false;
     }
-    uint32_t number = number_of(walk->ring, code);
+    size_t place = (uintptr_t)code / 64 % LAST_CODES;
+    if (walk->last[place].code != code) {
+        walk->last[place].number = number_of(walk->ring, code);
+        walk->last[place].code = code;
+    }
+    uint32_t number = walk->last[place].number;
     if (!number) {
         walk->result.is_lost = true;
         return false;

@@ -1,4 +1,5 @@
-/* Usually it is all from the stack pointer to the end of the thread's stack.
+/* Usually it is all from the stack pointer to the end of the thread's stack; of a deep one, what
+ * the recorder does not know yet (formats/sample_landmarks.h).
  *
  * Handlers of the program's own with SA_ONSTACK, as CPython installs them, run on the thread's
  * signal stack: the one that we gave it or one of its own. When a sample comes there, its callers
@@ -13,13 +14,11 @@
  * place and size of that stack, which are a part of it. */
 #include "interp/sample_stack.h"
 
-#include "formats/sample_ring.h"
-
 #include <stddef.h>
 #include <string.h>
 
 enum {
-    MOST_BYTES = 512 << 10,      /* of one stack */
+    MOST_BYTES = 1 << 20,        /* of one stack */
     MOST_SAVED_BYTES = 16 << 10, /* by the kernel: nearly all of it vector registers */
     READ_BYTES = offsetof(ucontext_t, uc_mcontext) + sizeof(gregset_t), /* of it */
     PAGE_BYTES = 4096,
@@ -52,7 +51,19 @@ static uintptr_t interrupted_pointer(uintptr_t pointer, const stack_t *signal_st
     return 0;
 }
 
-struct sample_stack sample_stack_find(const struct sample_thread *thread, const ucontext_t *at)
+static void leave_out_known(const struct sample_ring *ring, const struct sample_thread *thread,
+                            struct sample_stack *stack)
+{
+    if (!stack->is_whole || stack->inner_bytes < SAMPLE_LANDMARKS_LEAST_BYTES)
+        return;
+    uint64_t end = stack->inner + stack->inner_bytes;
+    end = sample_landmarks_check(ring, thread->tid, stack->inner, end, &stack->known);
+    stack->inner_bytes = (size_t)(end - stack->inner);
+    stack->is_whole = !stack->known.count;
+}
+
+struct sample_stack sample_stack_find(const struct sample_ring *ring,
+                                      const struct sample_thread *thread, const ucontext_t *at)
 {
     const stack_t *signal_stack = &at->uc_stack;
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
@@ -60,6 +71,7 @@ struct sample_stack sample_stack_find(const struct sample_thread *thread, const 
     if (is_on_thread_stack(thread, pointer)) {
         stack.inner_bytes = bytes_up_to(pointer, thread->stack_high);
         stack.is_whole = stack.inner_bytes < MOST_BYTES;
+        leave_out_known(ring, thread, &stack);
         return stack;
     }
     /* A stack that somebody made. Its page is there, and nothing is known of others. */
@@ -78,16 +90,20 @@ struct sample_stack sample_stack_find(const struct sample_thread *thread, const 
 
 size_t sample_stack_bytes(const struct sample_stack *stack)
 {
-    size_t end = stack->outer_bytes ? sizeof(struct sample_two_stacks) : 0;
+    size_t end = stack->outer_bytes   ? sizeof(struct sample_two_stacks)
+                 : stack->known.count ? sizeof stack->known
+                                      : 0;
     return stack->inner_bytes + stack->outer_bytes + end;
 }
 
 void sample_stack_copy(const struct sample_stack *stack, uint8_t *out)
 {
     memcpy(out, (const void *)stack->inner, stack->inner_bytes);
+    out += stack->inner_bytes;
+    if (stack->known.count)
+        memcpy(out, &stack->known, sizeof stack->known);
     if (!stack->outer_bytes)
         return;
-    out += stack->inner_bytes;
     memcpy(out, (const void *)stack->outer, stack->outer_bytes);
     struct sample_two_stacks end = {.inner_bytes = stack->inner_bytes, .outer_avma = stack->outer};
     memcpy(out + stack->outer_bytes, &end, sizeof end);

@@ -146,7 +146,7 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
     if (thread->frames)
         frames = sample_frames_read(ring, thread->stack_low, thread->stack_high, thread->frames,
                                     SAMPLE_THREAD_FRAMES);
-    struct sample_stack stack = sample_stack_find(thread, at);
+    struct sample_stack stack = sample_stack_find(ring, thread, at);
     size_t stack_bytes = sample_stack_bytes(&stack);
     size_t frame_bytes = frames.count * sizeof *thread->frames;
     size_t kernel_bytes = kernel.words * sizeof *thread->kernel_words;
@@ -171,7 +171,8 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
     record->extra = (uint32_t)stack_bytes;
     record->flags =
         (uint16_t)((stack.is_whole ? SAMPLE_STACK_WHOLE : 0) | (is_waiting ? SAMPLE_WAITING : 0) |
-                   (frames.is_cut ? SAMPLE_CUT : 0) | (stack.outer_bytes ? SAMPLE_TWO_STACKS : 0));
+                   (frames.is_cut ? SAMPLE_CUT : 0) | (stack.outer_bytes ? SAMPLE_TWO_STACKS : 0) |
+                   (stack.known.count ? SAMPLE_STACK_KNOWN : 0));
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, &body, sizeof body);
     out += sizeof body;

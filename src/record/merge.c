@@ -6,12 +6,16 @@
 
 #include "formats/sample_ring.h"
 
+#include <string.h>
+
 struct walk {
     const struct merge_stacks *stacks;
     struct merge_result *result;
-    size_t next;     /* C function that has not been put out yet */
-    size_t skipped;  /* evaluators among those put out that had no group */
-    size_t unplaced; /* groups that found no C function */
+    size_t next;            /* C function that has not been put out yet */
+    size_t evaluator_count; /* in result->evaluators */
+    size_t next_evaluator;  /* the first of them from `next` on */
+    size_t skipped;         /* evaluators among those put out that had no group */
+    size_t unplaced;        /* groups that found no C function */
 };
 
 static const size_t NOWHERE = SIZE_MAX;
@@ -28,21 +32,37 @@ static bool is_evaluator(const struct merge_stacks *stacks, size_t number)
     return false;
 }
 
-static void put(struct merge_result *result, uint64_t entry)
+static void list_evaluators(struct walk *walk)
 {
-    if (result->count < result->capacity)
-        result->entries[result->count++] = entry;
-    else
+    for (size_t i = 0; i < walk->stacks->count; i++)
+        if (is_evaluator(walk->stacks, i))
+            walk->result->evaluators[walk->evaluator_count++] = (uint32_t)i;
+}
+
+static void put(struct merge_result *result, const uint64_t *entries, size_t count)
+{
+    size_t room = result->capacity - result->count;
+    if (count > room) {
         result->is_cut = true;
+        count = room;
+    }
+    if (count)
+        memcpy(result->entries + result->count, entries, count * sizeof *entries);
+    result->count += count;
 }
 
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
 static void put_native(struct walk *walk, size_t end, bool has_group)
 {
-    for (; walk->next < end; walk->next++) {
-        put(walk->result, walk->stacks->pcs[walk->next]);
-        bool is_used = has_group && walk->next + 1 == end;
-        walk->skipped += !is_used && is_evaluator(walk->stacks, walk->next);
+    if (end <= walk->next)
+        return;
+    put(walk->result, walk->stacks->pcs + walk->next, end - walk->next);
+    walk->next = end;
+    for (; walk->next_evaluator < walk->evaluator_count; walk->next_evaluator++) {
+        size_t evaluator = walk->result->evaluators[walk->next_evaluator];
+        if (evaluator >= end)
+            break;
+        walk->skipped += !(has_group && evaluator + 1 == end);
     }
 }
 
@@ -60,10 +80,9 @@ static size_t find_by_address(const struct walk *walk, uint64_t avma)
 
 static size_t find_by_code(const struct walk *walk)
 {
-    for (size_t i = walk->next; i < walk->stacks->count; i++)
-        if (is_evaluator(walk->stacks, i))
-            return i;
-    return NOWHERE;
+    return walk->next_evaluator < walk->evaluator_count
+               ? walk->result->evaluators[walk->next_evaluator]
+               : NOWHERE;
 }
 
 static bool is_behind_all(const struct walk *walk, uint64_t avma)
@@ -101,18 +120,13 @@ static void find_place(struct walk *walk, uint64_t border)
 static void skip_starting(struct walk *walk)
 {
     const struct merge_stacks *stacks = walk->stacks;
-    size_t groups = 0, unknown = 0, evaluators = 0;
+    size_t groups = 0, unknown = 0;
     for (size_t i = 0; i < stacks->frame_count; i++) {
         groups += (stacks->frames[i] & SAMPLE_FRAME_BORDER) != 0;
         unknown += stacks->frames[i] == SAMPLE_FRAME_BORDER;
     }
-    if (!unknown)
-        return;
-    for (size_t i = 0; i < stacks->count; i++)
-        evaluators += is_evaluator(stacks, i);
-    size_t first = evaluators == groups + 1 ? find_by_code(walk) : NOWHERE;
-    if (first != NOWHERE)
-        put_native(walk, first + 1, false);
+    if (unknown && walk->evaluator_count == groups + 1)
+        put_native(walk, find_by_code(walk) + 1, false);
 }
 
 enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
@@ -120,6 +134,7 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
     struct walk walk = {.stacks = stacks, .result = result};
     result->count = 0;
     result->is_cut = false;
+    list_evaluators(&walk);
     skip_starting(&walk);
     for (size_t i = 0; i < stacks->frame_count;) {
         size_t start = i;
@@ -127,8 +142,7 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
             i++;
         bool is_cut_off = i == stacks->frame_count; /* a group without its border */
         find_place(&walk, is_cut_off ? 0 : stacks->frames[i]);
-        for (; start < i; start++)
-            put(result, stacks->frames[start]);
+        put(result, stacks->frames + start, i - start);
         i += !is_cut_off;
     }
     put_native(&walk, stacks->count, false);

@@ -52,6 +52,7 @@ enum merge_verdict {
 struct merge_result {
     uint64_t *entries;
     size_t capacity;
+    uint32_t *evaluators; /* room for as many numbers as there are C functions */
     size_t count;
     bool is_cut; /* there was more than `capacity` */
 

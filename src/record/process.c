@@ -44,7 +44,8 @@ int process_room_init(struct process_room *room)
     room->cfas = malloc(entries * sizeof *room->cfas);
     room->frames = malloc(room->frame_capacity * sizeof *room->frames);
     room->chain = malloc((RECORDING_FRONT + entries) * sizeof *room->chain);
-    if (room->pcs && room->cfas && room->frames && room->chain)
+    room->evaluators = malloc(entries * sizeof *room->evaluators);
+    if (room->pcs && room->cfas && room->frames && room->chain && room->evaluators)
         return 0;
     process_room_done(room);
     return -ENOMEM;
@@ -56,6 +57,7 @@ void process_room_done(struct process_room *room)
     free(room->cfas);
     free(room->frames);
     free(room->chain);
+    free(room->evaluators);
     *room = (struct process_room){0};
 }
 
@@ -93,6 +95,7 @@ void process_close(struct process *process)
     sample_ring_close(&process->ring);
     process_maps_done(&process->maps);
     unwinder_close(process->unwinder);
+    known_stacks_done(&process->known_stacks);
     hashtable_done(&process->threads);
     vector_done(&process->functions);
     free(process);
@@ -245,6 +248,7 @@ static uint64_t avma_of(struct process *process, uint64_t frame)
 static size_t resolve_frames(struct process *process, const struct ring_record_sample *sample)
 {
     uint64_t *frames = process->context->room.frames;
+    uint64_t last_frame = 0, last_avma = 0; /* recursion has the same over and over */
     size_t count = 0;
     for (size_t i = 0; i < sample->frame_count && i < process->context->room.frame_capacity; i++) {
         uint64_t frame = *(const volatile uint64_t *)&sample->frames[i];
@@ -252,8 +256,11 @@ static size_t resolve_frames(struct process *process, const struct ring_record_s
             frames[count++] = frame;
             continue;
         }
-        frames[count] = avma_of(process, frame);
-        count += frames[count] != 0;
+        if (frame != last_frame)
+            last_avma = avma_of(process, frame);
+        last_frame = frame;
+        frames[count] = last_avma;
+        count += last_avma != 0;
     }
     return count;
 }
@@ -276,8 +283,8 @@ static void split_stacks(struct unwind_sample *state)
     state->outer_avma = end.outer_avma;
 }
 
-static enum unwind_end unwind_sample(struct process *process, const struct ring_record *record,
-                                     struct unwind_frames *frames)
+static enum unwind_end unwind_copy(struct process *process, const struct ring_record *record,
+                                   struct unwind_frames *frames)
 {
     const struct ring_record_sample *sample = &record->sample;
     struct unwind_sample state = {.stack = sample->stack,
@@ -290,6 +297,24 @@ static enum unwind_end unwind_sample(struct process *process, const struct ring_
     memcpy(state.cpu.registers, sample->registers, REGISTER_PC * sizeof *sample->registers);
     state.cpu.known = (1u << REGISTER_PC) - 1;
     return unwind(process->unwinder, &state, frames);
+}
+
+static enum unwind_end unwind_sample(struct process *process, struct ring_record *record,
+                                     struct unwind_frames *frames)
+{
+    struct known_stacks *known_stacks = &process->known_stacks;
+    struct known_joint joint = {0};
+    enum unwind_end end;
+    if (record->flags & SAMPLE_STACK_KNOWN) {
+        struct sample_known_stack known = known_stacks_take(&record->sample);
+        unwind_copy(process, record, frames);
+        joint = known_stacks_join(known_stacks, record->tid, known, frames, &end);
+    } else {
+        end = unwind_copy(process, record, frames);
+    }
+    if (end == UNWIND_COMPLETE)
+        known_stacks_tell(known_stacks, &process->ring, record, frames, joint);
+    return end;
 }
 
 static void on_evaluator(void *data, uint64_t pc_avma)
@@ -350,7 +375,7 @@ static void put_chains(struct process *process, const struct ring_record *record
     }
 }
 
-static void take_sample(struct process *process, const struct ring_record *record)
+static void take_sample(struct process *process, struct ring_record *record)
 {
     struct process_context *context = process->context;
     struct process_room *room = &context->room;
@@ -370,6 +395,7 @@ static void take_sample(struct process *process, const struct ring_record *recor
                                   .evaluator_count = process->evaluators.count};
     struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
+                                  .evaluators = room->evaluators,
                                   .on_evaluator = on_evaluator,
                                   .context = process};
     struct user_part user = {.chain = merged.entries,

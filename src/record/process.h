@@ -6,6 +6,7 @@
 #include "base/hashtable.h"
 #include "formats/sample_ring.h"
 #include "record/evaluators.h"
+#include "record/known_stacks.h"
 #include "record/process_maps.h"
 #include "record/recording.h"
 #include "unwind/unwind.h"
@@ -25,6 +26,7 @@ struct process_counts {
 struct process_room {
     uint64_t *pcs, *cfas, *frames, *chain; /* RECORDING_CHAIN_MOST each and more; owned */
     size_t frame_capacity;                 /* of `frames` */
+    uint32_t *evaluators;                  /* RECORDING_CHAIN_MOST; owned */
 };
 
 /* What all processes of a recorder share; borrowed. */
@@ -59,6 +61,7 @@ struct process {
     bool wants_maps;       /* there was code that is not in the list */
 
     struct unwinder *unwinder;
+    struct known_stacks known_stacks;
     struct evaluators evaluators;
     struct hashtable threads;                                 /* by tid: enum thread_state */
     VECTOR(uint32_t) functions;                               /* by code number */

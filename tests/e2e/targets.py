@@ -4,6 +4,7 @@ from ..builds import BUILD, CHECKOUT, SANITIZED, built
 MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
 FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
 MIXED_WORK = CHECKOUT / "tests" / "targets" / "mixed_work.py"
+DEEP_AND_CHANGING = CHECKOUT / "tests" / "targets" / "deep_and_changing.py"
 JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 

@@ -6,7 +6,8 @@
  *     --buildid-dir DIR
  *     --inline        inlined functions too
  *     --lines         a line FILE:LINE behind each frame that has one
- *     --offsets       the place in the function, as -F symoff has it */
+ *     --offsets       the place in the function, as -F symoff has it
+ *     --whole         stacks of any depth */
 #include "profile/fold.h"
 #include "profile/profile.h"
 
@@ -73,6 +74,8 @@ int main(int count, char **arguments)
         folded |= strcmp(arguments[i], "--fold") == 0;
         if (strcmp(arguments[i], "--inline") == 0)
             options.inlines = PROFILE_INLINES_ALL;
+        if (strcmp(arguments[i], "--whole") == 0)
+            options.max_stack = 1 << 16;
         view.lines |= strcmp(arguments[i], "--lines") == 0;
         view.offsets |= strcmp(arguments[i], "--offsets") == 0;
         if (strcmp(arguments[i], "--buildid-dir") == 0 && i + 1 < count)

@@ -8,6 +8,7 @@
 enum { STACK = 0x1000, FRAME = 0x100, EVALUATOR = 0xe00 };
 
 static uint64_t pcs[16], cfas[16], frames[32], entries[64];
+static uint32_t evaluators[COUNT(pcs)];
 static struct merge_range evaluator = {EVALUATOR, EVALUATOR + 0x100};
 static struct merge_stacks stacks;
 static struct merge_result result;
@@ -29,8 +30,10 @@ static void begin(void)
                                    .frames = frames,
                                    .evaluators = &evaluator,
                                    .evaluator_count = 1};
-    result = (struct merge_result){
-        .entries = entries, .capacity = COUNT(entries), .on_evaluator = on_evaluator};
+    result = (struct merge_result){.entries = entries,
+                                   .capacity = COUNT(entries),
+                                   .evaluators = evaluators,
+                                   .on_evaluator = on_evaluator};
     learned_count = 0;
 }
 

@@ -1,0 +1,234 @@
+/* A thread's samples come in the order in which they were taken. So once there is one that is later
+ * than the time when the thread was told, none that follows can speak of what was told before that:
+ * two stacks are kept for each thread, and the next one is told when the older is of no more use.
+ *
+ * Frames have numbers from the innermost on, landmarks from the outermost:
+ *
+ *     frames        0  1  2 ... n-2 n-1        n: frames with a CFA, which are all or all but the
+ *     landmarks   n-1 n-2   ...   1   0        outermost one */
+#include "record/known_stacks.h"
+
+#include "base/vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_SECOND = 1000000000, REGISTER_SP = 7 };
+
+struct known_frame {
+    uint64_t pc, cfa;
+    uint32_t word; /* of the return address: the landmark */
+};
+
+struct known_stack {
+    uint32_t version; /* 0: none */
+    uint64_t end_avma;
+    size_t marked; /* frames with a CFA */
+    VECTOR(struct known_frame) frames;
+};
+
+struct known_table {
+    uint32_t tid; /* 0: free */
+    uint64_t used_ns, told_ns;
+    struct known_stack now, before;
+};
+
+struct known_tables {
+    struct known_table tables[SAMPLE_RING_TABLES];
+    struct sample_landmark marks[SAMPLE_LANDMARKS_MOST]; /* to be told */
+};
+
+void known_stacks_done(struct known_stacks *stacks)
+{
+    for (size_t i = 0; stacks->all && i < SAMPLE_RING_TABLES; i++) {
+        vector_done(&stacks->all->tables[i].now.frames);
+        vector_done(&stacks->all->tables[i].before.frames);
+    }
+    free(stacks->all);
+    *stacks = (struct known_stacks){0};
+}
+
+struct sample_known_stack known_stacks_take(struct ring_record_sample *sample)
+{
+    struct sample_known_stack known = {0};
+    if (sample->stack_bytes < sizeof known)
+        return known;
+    sample->stack_bytes -= sizeof known;
+    memcpy(&known, sample->stack + sample->stack_bytes, sizeof known);
+    return known;
+}
+
+static struct known_table *find_table(const struct known_stacks *stacks, uint32_t tid)
+{
+    for (size_t i = 0; stacks->all && i < SAMPLE_RING_TABLES; i++)
+        if (stacks->all->tables[i].tid == tid)
+            return &stacks->all->tables[i];
+    return NULL;
+}
+
+static const struct known_stack *find_stack(const struct known_stacks *stacks, uint32_t tid,
+                                            uint64_t version)
+{
+    const struct known_table *table = find_table(stacks, tid);
+    if (!table || !version)
+        return NULL;
+    return table->now.version == version      ? &table->now
+           : table->before.version == version ? &table->before
+                                              : NULL;
+}
+
+/* The frame with this CFA, from `first` on; `stack->marked` when there is none. */
+static size_t find_frame(const struct known_stack *stack, size_t first, uint64_t cfa)
+{
+    size_t behind = stack->marked;
+    while (first < behind) {
+        size_t middle = first + (behind - first) / 2;
+        if (stack->frames.items[middle].cfa == cfa)
+            return middle;
+        if (stack->frames.items[middle].cfa < cfa)
+            first = middle + 1;
+        else
+            behind = middle;
+    }
+    return stack->marked;
+}
+
+static struct known_joint find_joint(const struct known_stack *stack, size_t held,
+                                     const struct unwind_frames *frames)
+{
+    size_t first = held < stack->marked ? stack->marked - held : 0;
+    for (size_t i = frames->count; i-- > 0;) {
+        size_t known = frames->cfas[i] ? find_frame(stack, first, frames->cfas[i]) : stack->marked;
+        if (known < stack->marked)
+            return (struct known_joint){.stack = stack, .unwound = i, .known = known};
+    }
+    return (struct known_joint){0};
+}
+
+struct known_joint known_stacks_join(const struct known_stacks *stacks, uint32_t tid,
+                                     struct sample_known_stack known, struct unwind_frames *frames,
+                                     enum unwind_end *end)
+{
+    struct known_joint joint = {0};
+    const struct known_stack *stack = find_stack(stacks, tid, known.version);
+    if (stack)
+        joint = find_joint(stack, known.count, frames);
+    if (!joint.stack) {
+        *end = UNWIND_BROKEN;
+        return joint;
+    }
+    const struct known_frame *next = &stack->frames.items[joint.known + 1];
+    size_t left = stack->frames.count - joint.known - 1;
+    *end = UNWIND_COMPLETE;
+    frames->count = joint.unwound + 1;
+    for (; left > 0 && frames->count < frames->capacity; left--, next++, frames->count++) {
+        frames->pcs[frames->count] = next->pc;
+        frames->cfas[frames->count] = next->cfa;
+    }
+    if (left)
+        *end = UNWIND_TRUNCATED;
+    return joint;
+}
+
+/* A table for a thread: its own, a free one, or one that was not used for long. NULL: none. */
+static struct known_table *claim_table(struct known_stacks *stacks, uint32_t tid, uint64_t now_ns)
+{
+    if (!stacks->all)
+        stacks->all = calloc(1, sizeof *stacks->all);
+    if (!stacks->all || !tid)
+        return NULL;
+    struct known_table *table = find_table(stacks, tid);
+    if (!table)
+        table = find_table(stacks, 0);
+    for (size_t i = 0; !table && i < SAMPLE_RING_TABLES; i++)
+        if (now_ns > stacks->all->tables[i].used_ns + NS_PER_SECOND)
+            table = &stacks->all->tables[i];
+    if (table && table->tid != tid) {
+        table->tid = tid;
+        table->told_ns = 0;
+        table->now.version = table->before.version = 0;
+    }
+    return table;
+}
+
+/* The lower half of the word at `place`, of the copy of the stack. */
+static bool read_copy(const struct ring_record_sample *sample, uint64_t place, uint32_t *ret_word)
+{
+    uint64_t offset = place - sample->registers[REGISTER_SP];
+    if (offset > sample->stack_bytes || sample->stack_bytes - offset < sizeof(uint64_t))
+        return false;
+    memcpy(ret_word, sample->stack + offset, sizeof *ret_word);
+    return true;
+}
+
+/* False when the frames are not as those of a stack should be. */
+static bool collect(struct known_stack *stack, const struct ring_record_sample *sample,
+                    const struct unwind_frames *frames, struct known_joint joint)
+{
+    stack->frames.count = stack->marked = 0;
+    if (vector_reserve(&stack->frames, frames->count) < 0)
+        return false;
+    uint64_t last = 0;
+    for (size_t i = 0; i < frames->count; i++) {
+        struct known_frame frame = {.pc = frames->pcs[i], .cfa = frames->cfas[i]};
+        if (joint.stack && i >= joint.unwound) {
+            frame.word = joint.stack->frames.items[joint.known + (i - joint.unwound)].word;
+        } else if (frame.cfa && !read_copy(sample, frame.cfa - sizeof(uint64_t), &frame.word)) {
+            return false;
+        }
+        if (!frame.cfa && i + 1 < frames->count)
+            return false;
+        if (frame.cfa && (frame.cfa <= last || frame.cfa > stack->end_avma || frame.cfa % 8))
+            return false;
+        last = frame.cfa;
+        stack->marked += frame.cfa != 0;
+        stack->frames.items[stack->frames.count++] = frame;
+    }
+    return stack->marked > 0 && stack->end_avma - stack->frames.items[0].cfa < UINT32_MAX - 8;
+}
+
+static uint32_t publish(struct known_tables *all, struct sample_ring *ring,
+                        const struct known_table *table, const struct known_stack *stack)
+{
+    size_t number = (size_t)(table - all->tables);
+    size_t count = stack->marked < SAMPLE_LANDMARKS_MOST ? stack->marked : SAMPLE_LANDMARKS_MOST;
+    for (size_t i = 0; i < count; i++) {
+        const struct known_frame *frame = &stack->frames.items[stack->marked - 1 - i];
+        all->marks[i] = (struct sample_landmark){
+            .depth = (uint32_t)(stack->end_avma - frame->cfa + sizeof(uint64_t)),
+            .word = frame->word};
+    }
+    return sample_landmarks_publish(ring, number, table->tid, stack->end_avma, all->marks, count);
+}
+
+void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
+                       const struct ring_record *record, const struct unwind_frames *frames,
+                       struct known_joint joint)
+{
+    const struct ring_record_sample *sample = &record->sample;
+    if (sample->stack_bytes < SAMPLE_LANDMARKS_LEAST_BYTES ||
+        !(record->flags & (SAMPLE_STACK_WHOLE | SAMPLE_STACK_KNOWN)) ||
+        record->flags & SAMPLE_TWO_STACKS)
+        return;
+    struct known_table *table = claim_table(stacks, record->tid, record->time_ns);
+    if (!table)
+        return;
+    table->used_ns = record->time_ns;
+    if (record->time_ns <= table->told_ns)
+        return;
+    struct known_stack next = table->before;
+    next.end_avma =
+        joint.stack ? joint.stack->end_avma : sample->registers[REGISTER_SP] + sample->stack_bytes;
+    next.version = 0;
+    if (joint.stack == &table->before || !collect(&next, sample, frames, joint)) {
+        table->before = next;
+        return;
+    }
+    next.version = publish(stacks->all, ring, table, &next);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    table->told_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+    table->before = table->now;
+    table->now = next;
+}
