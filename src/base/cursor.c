@@ -2,7 +2,6 @@
  * the only comparison a read needs. */
 #include "base/cursor.h"
 
-#include <byteswap.h>
 #include <string.h>
 
 void cursor_init(struct cursor *cursor, const char *source, const void *data, size_t length)
@@ -16,21 +15,6 @@ void cursor_fail(struct cursor *cursor, const char *message)
         return;
     cursor->error = message;
     cursor->error_offset = cursor->base + cursor->offset;
-}
-
-const uint8_t *cursor_bytes(struct cursor *cursor, size_t length)
-{
-    if (cursor->error)
-        return NULL;
-    if (length > cursor_left(cursor)) {
-        cursor_fail(cursor, "the data ends too early");
-        return NULL;
-    }
-    if (!length && !cursor->data)
-        return (const uint8_t *)""; /* no bytes, of no data: still not a failure */
-    const uint8_t *bytes = cursor->data + cursor->offset;
-    cursor->offset += length;
-    return bytes;
 }
 
 struct cursor cursor_sub(struct cursor *cursor, size_t length)
@@ -90,24 +74,6 @@ uint16_t cursor_u16(struct cursor *cursor)
     if (bytes)
         memcpy(&value, bytes, sizeof value);
     return cursor->swapped ? bswap_16(value) : value;
-}
-
-uint32_t cursor_u32(struct cursor *cursor)
-{
-    uint32_t value = 0;
-    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
-    if (bytes)
-        memcpy(&value, bytes, sizeof value);
-    return cursor->swapped ? bswap_32(value) : value;
-}
-
-uint64_t cursor_u64(struct cursor *cursor)
-{
-    uint64_t value = 0;
-    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
-    if (bytes)
-        memcpy(&value, bytes, sizeof value);
-    return cursor->swapped ? bswap_64(value) : value;
 }
 
 /* Seven bits a byte, the lowest first; the eighth says that more follow. */

@@ -10,9 +10,11 @@
 #ifndef PITVIPER_BASE_CURSOR_H
 #define PITVIPER_BASE_CURSOR_H
 
+#include <byteswap.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct cursor {
     const uint8_t *data;
@@ -33,15 +35,15 @@ struct cursor cursor_sub(struct cursor *cursor, size_t length);
 
 uint8_t cursor_u8(struct cursor *cursor);
 uint16_t cursor_u16(struct cursor *cursor);
-uint32_t cursor_u32(struct cursor *cursor);
-uint64_t cursor_u64(struct cursor *cursor);
+static inline uint32_t cursor_u32(struct cursor *cursor);
+static inline uint64_t cursor_u64(struct cursor *cursor);
 
 /* Numbers of variable length as DWARF has them (LEB128); more than 64 bits are a failure. */
 uint64_t cursor_uleb128(struct cursor *cursor);
 int64_t cursor_sleb128(struct cursor *cursor);
 
 /* The next `length` bytes, or NULL. */
-const uint8_t *cursor_bytes(struct cursor *cursor, size_t length);
+static inline const uint8_t *cursor_bytes(struct cursor *cursor, size_t length);
 
 /* The next NUL-terminated string and its length without the NUL, or NULL and 0 when the data ends
  * before a NUL does. */
@@ -62,6 +64,41 @@ static inline bool cursor_ok(const struct cursor *cursor)
 static inline size_t cursor_left(const struct cursor *cursor)
 {
     return cursor->length - cursor->offset;
+}
+
+/* --- what is read millions of times ---------------------------------------------------------- */
+
+static inline const uint8_t *cursor_bytes(struct cursor *cursor, size_t length)
+{
+    if (cursor->error)
+        return NULL;
+    if (length > cursor_left(cursor)) {
+        cursor_fail(cursor, "the data ends too early");
+        return NULL;
+    }
+    if (!length && !cursor->data)
+        return (const uint8_t *)""; /* no bytes, of no data: still not a failure */
+    const uint8_t *bytes = cursor->data + cursor->offset;
+    cursor->offset += length;
+    return bytes;
+}
+
+static inline uint32_t cursor_u32(struct cursor *cursor)
+{
+    uint32_t value = 0;
+    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
+    if (bytes)
+        memcpy(&value, bytes, sizeof value);
+    return cursor->swapped ? bswap_32(value) : value;
+}
+
+static inline uint64_t cursor_u64(struct cursor *cursor)
+{
+    uint64_t value = 0;
+    const uint8_t *bytes = cursor_bytes(cursor, sizeof value);
+    if (bytes)
+        memcpy(&value, bytes, sizeof value);
+    return cursor->swapped ? bswap_64(value) : value;
 }
 
 #endif

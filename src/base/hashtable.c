@@ -12,23 +12,6 @@
 
 enum { FIRST_SLOTS = 64 };
 
-/* Multiplication by an odd number and xor with a shifted self can both be undone, so this is one
- * to one. */
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    return x;
-}
-
-uint64_t hash_u64(uint64_t key)
-{
-    return mix(key);
-}
-
 /* Differs from process to process, so that nobody can prepare names that all hash alike. */
 static uint64_t process_seed(void)
 {
@@ -42,16 +25,16 @@ static uint64_t process_seed(void)
 uint64_t hash_bytes(const void *bytes, size_t length)
 {
     const unsigned char *next = bytes;
-    uint64_t hash = mix(process_seed() + length + 1);
+    uint64_t hash = hash_u64(process_seed() + length + 1);
     for (; length >= 8; length -= 8, next += 8) {
         uint64_t word;
         memcpy(&word, next, sizeof word);
-        hash = mix(hash ^ word);
+        hash = hash_u64(hash ^ word);
     }
     uint64_t tail = 0;
     if (length)
         memcpy(&tail, next, length);
-    return mix(hash ^ tail);
+    return hash_u64(hash ^ tail);
 }
 
 void hashtable_done(struct hashtable *table)
@@ -108,32 +91,4 @@ int hashtable_set(struct hashtable *table, uint64_t hash, uint64_t value)
         }
     }
     return hashtable_add(table, hash, value);
-}
-
-bool hashtable_get(const struct hashtable *table, uint64_t hash, uint64_t *ret_value)
-{
-    struct hashtable_probe probe = hashtable_probe(table, hash);
-    return hashtable_next(&probe, ret_value);
-}
-
-struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash)
-{
-    return (struct hashtable_probe){.table = table, .hash = hash, .position = hash & table->mask};
-}
-
-bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value)
-{
-    const struct hashtable *table = probe->table;
-    if (!table->slots)
-        return false;
-    for (;;) {
-        const struct hashtable_slot *slot = &table->slots[probe->position];
-        if (!slot->value_plus_one)
-            return false;
-        probe->position = (probe->position + 1) & table->mask;
-        if (slot->hash == probe->hash) {
-            *ret_value = slot->value_plus_one - 1;
-            return true;
-        }
-    }
 }

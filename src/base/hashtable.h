@@ -36,8 +36,16 @@ struct hashtable_probe {
 /* Not the same in another process: never let results depend on it. */
 uint64_t hash_bytes(const void *bytes, size_t length);
 
-/* One to one, and the same everywhere. */
-uint64_t hash_u64(uint64_t key);
+/* One to one, and the same everywhere: multiplication by an odd number and xor with a shifted self
+ * can both be undone. */
+static inline uint64_t hash_u64(uint64_t key)
+{
+    key ^= key >> 32;
+    key *= 0xd6e8feb86659fd93u;
+    key ^= key >> 32;
+    key *= 0xd6e8feb86659fd93u;
+    return key ^ key >> 32;
+}
 
 void hashtable_done(struct hashtable *table);
 
@@ -48,10 +56,33 @@ int hashtable_add(struct hashtable *table, uint64_t hash, uint64_t value);
 /* The same, but an entry of that hash gets the new value instead of company. */
 int hashtable_set(struct hashtable *table, uint64_t hash, uint64_t value);
 
-/* The value of an entry of that hash; false when there is none. */
-bool hashtable_get(const struct hashtable *table, uint64_t hash, uint64_t *ret_value);
+static inline struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash)
+{
+    return (struct hashtable_probe){.table = table, .hash = hash, .position = hash & table->mask};
+}
 
-struct hashtable_probe hashtable_probe(const struct hashtable *table, uint64_t hash);
-bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value);
+static inline bool hashtable_next(struct hashtable_probe *probe, uint64_t *ret_value)
+{
+    const struct hashtable *table = probe->table;
+    if (!table->slots)
+        return false;
+    for (;;) {
+        const struct hashtable_slot *slot = &table->slots[probe->position];
+        if (!slot->value_plus_one)
+            return false;
+        probe->position = (probe->position + 1) & table->mask;
+        if (slot->hash == probe->hash) {
+            *ret_value = slot->value_plus_one - 1;
+            return true;
+        }
+    }
+}
+
+/* The value of an entry of that hash; false when there is none. */
+static inline bool hashtable_get(const struct hashtable *table, uint64_t hash, uint64_t *ret_value)
+{
+    struct hashtable_probe probe = hashtable_probe(table, hash);
+    return hashtable_next(&probe, ret_value);
+}
 
 #endif

@@ -32,13 +32,27 @@ static bool is_control(const char *character, size_t size)
     return size == 2 && first == 0xc2 && (unsigned char)character[1] < 0xa0;
 }
 
+/* How many bytes can be shown as they are. */
+static size_t plain_length(const char *bytes, size_t length)
+{
+    size_t plain = 0;
+    while (plain < length) {
+        size_t size = text_utf8_length(bytes + plain, length - plain);
+        if (!size || is_control(bytes + plain, size))
+            break;
+        plain += size;
+    }
+    return plain;
+}
+
 static void print_part(FILE *out, const char *bytes, size_t length)
 {
     while (length) {
-        size_t size = text_utf8_length(bytes, length);
-        if (size && !is_control(bytes, size)) {
+        size_t size = plain_length(bytes, length);
+        if (size) {
             fwrite(bytes, 1, size, out);
         } else {
+            size = text_utf8_length(bytes, length);
             size = size ? size : 1;
             for (size_t i = 0; i < size; i++)
                 fprintf(out, "\\x%02x", (unsigned char)bytes[i]);
