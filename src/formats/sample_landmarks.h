@@ -23,7 +23,7 @@
 #include "formats/sample_ring.h"
 
 /* Less is not worth it. */
-enum { SAMPLE_LANDMARKS_LEAST_BYTES = 48 << 10, SAMPLE_LANDMARKS_MARGIN_BYTES = 16 << 10 };
+enum { SAMPLE_LANDMARKS_LEAST_BYTES = 48 << 10, SAMPLE_LANDMARKS_MARGIN_BYTES = 8 << 10 };
 
 enum { SAMPLE_LANDMARKS_MOST = 8190 };
 

@@ -1,7 +1,7 @@
 /* One mapping per thread holds everything: the stack of the handler, room for frames, and the
  * structure itself. Untouched pages of it cost nothing.
  *
- *     | signal stack 64 KB | frames 128 KB | chains of the kernel 4 KB | struct sample_thread |
+ *     | signal stack 64 KB | frames 128 KB, twice | chains of the kernel 4 KB | sample_thread |
  *
  * The handler has a stack of its own so that it needs nothing of the thread's, which may be small
  * or nearly used up; unless the program has given the thread one already. */
@@ -17,7 +17,7 @@ enum {
     SIGNAL_STACK_BYTES = 64 << 10,
     FRAMES_BYTES = SAMPLE_THREAD_FRAMES * sizeof(uint64_t),
     KERNEL_BYTES = SAMPLE_KERNEL_WORDS * sizeof(uint64_t),
-    ROOM_BYTES = SIGNAL_STACK_BYTES + FRAMES_BYTES + KERNEL_BYTES,
+    ROOM_BYTES = SIGNAL_STACK_BYTES + 2 * FRAMES_BYTES + KERNEL_BYTES,
     BYTES = ROOM_BYTES + 4096,
 };
 
@@ -56,7 +56,8 @@ struct sample_thread *sample_thread_begin(void)
     thread->tid = (uint32_t)syscall(SYS_gettid);
     thread->signal_stack = memory;
     thread->frames = (void *)(memory + SIGNAL_STACK_BYTES);
-    thread->kernel_words = (void *)(memory + SIGNAL_STACK_BYTES + FRAMES_BYTES);
+    thread->last_frames = (void *)(memory + SIGNAL_STACK_BYTES + FRAMES_BYTES);
+    thread->kernel_words = (void *)(memory + SIGNAL_STACK_BYTES + 2 * FRAMES_BYTES);
     find_stack(thread);
     stack_t own = {.ss_sp = memory, .ss_size = SIGNAL_STACK_BYTES}, old;
     if (sigaltstack(NULL, &old) == 0 && old.ss_flags & SS_DISABLE)

@@ -21,6 +21,8 @@ struct sample_thread {
     uint64_t owed_ns;                /* time of samples that were left out or lost since then */
     uintptr_t stack_low, stack_high; /* of the C stack; equal when it is not known */
     uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
+    uint64_t *last_frames;           /* as much: those of the last deep sample in the ring */
+    size_t last_count;
     uint8_t *signal_stack;
 
     /* The kernel's part: see sample_kernel.c. */

@@ -123,6 +123,29 @@ static struct sample_kernel_result interrupts_of(struct sample_thread *thread)
     return sample_kernel_read(thread, NS_PER_SECOND / sampler.frequency_hz, thread->kernel_words);
 }
 
+/* How many Python frames at the outer end are those of the last deep sample. */
+static size_t count_kept(const struct sample_thread *thread, size_t count)
+{
+    size_t last = thread->last_count, kept = 0;
+    if (count < SAMPLE_DEEP_FRAMES)
+        return 0;
+    while (kept < count && kept < last &&
+           thread->frames[count - 1 - kept] == thread->last_frames[last - 1 - kept])
+        kept++;
+    return kept;
+}
+
+/* The sample that has these frames is in the ring. */
+static void remember_frames(struct sample_thread *thread, size_t count)
+{
+    if (count < SAMPLE_DEEP_FRAMES)
+        return;
+    uint64_t *frames = thread->frames;
+    thread->frames = thread->last_frames;
+    thread->last_frames = frames;
+    thread->last_count = count;
+}
+
 /* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
 static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, const ucontext_t *at,
                           uint64_t now)
@@ -148,7 +171,8 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
                                     SAMPLE_THREAD_FRAMES);
     struct sample_stack stack = sample_stack_find(ring, thread, at);
     size_t stack_bytes = sample_stack_bytes(&stack);
-    size_t frame_bytes = frames.count * sizeof *thread->frames;
+    size_t kept = count_kept(thread, frames.count);
+    size_t frame_bytes = (frames.count - kept) * sizeof *thread->frames;
     size_t kernel_bytes = kernel.words * sizeof *thread->kernel_words;
     size_t bytes = sizeof body + kernel_bytes + frame_bytes + stack_bytes;
     uint64_t position;
@@ -163,7 +187,8 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
     thread->owed_ns = 0;
     if (frames.is_cut)
         atomic_fetch_add_explicit(&ring->header->unreadable, 1, memory_order_relaxed);
-    body.frame_count = frames.count;
+    body.frame_count = frames.count - kept;
+    body.kept_frames = kept;
     for (int i = 0; i < SAMPLE_REGISTERS; i++)
         body.registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
     record->time_ns = now;
@@ -183,6 +208,7 @@ static size_t take_sample(struct sample_thread *thread, const siginfo_t *info, c
         memcpy(out, thread->frames, frame_bytes);
     sample_stack_copy(&stack, out + frame_bytes);
     sample_ring_give(ring, record, position);
+    remember_frames(thread, frames.count);
     return stack_bytes + frames.count * FRAME_BYTES;
 }
 
@@ -354,6 +380,7 @@ static void in_child(void)
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
         thread->cpu_ns = thread->time_ns = thread->owed_ns = 0;
+        thread->last_count = 0;
     }
     if (!open_ring())
         return;

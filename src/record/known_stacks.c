@@ -207,7 +207,8 @@ void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
                        struct known_joint joint)
 {
     const struct ring_record_sample *sample = &record->sample;
-    if (sample->stack_bytes < SAMPLE_LANDMARKS_LEAST_BYTES ||
+    size_t least = joint.stack ? 2 * SAMPLE_LANDMARKS_MARGIN_BYTES : SAMPLE_LANDMARKS_LEAST_BYTES;
+    if (sample->stack_bytes < least ||
         !(record->flags & (SAMPLE_STACK_WHOLE | SAMPLE_STACK_KNOWN)) ||
         record->flags & SAMPLE_TWO_STACKS)
         return;

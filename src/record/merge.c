@@ -6,8 +6,6 @@
 
 #include "formats/sample_ring.h"
 
-#include <string.h>
-
 struct walk {
     const struct merge_stacks *stacks;
     struct merge_result *result;
@@ -46,9 +44,8 @@ static void put(struct merge_result *result, const uint64_t *entries, size_t cou
         result->is_cut = true;
         count = room;
     }
-    if (count)
-        memcpy(result->entries + result->count, entries, count * sizeof *entries);
-    result->count += count;
+    for (size_t i = 0; i < count; i++) /* one or two, mostly */
+        result->entries[result->count++] = entries[i];
 }
 
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */

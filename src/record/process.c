@@ -62,6 +62,7 @@ void process_room_done(struct process_room *room)
 }
 
 static bool find_code(void *context, uint64_t avma, struct unwind_code *ret_code);
+static uint64_t avma_of(void *data, uint64_t frame);
 
 int process_open(struct process_context *context, const struct sample_ring *ring,
                  struct process **ret_process)
@@ -75,6 +76,7 @@ int process_open(struct process_context *context, const struct sample_ring *ring
         return -ENOMEM;
     }
     process->context = context;
+    process->thread_frames = (struct thread_frames){.resolve = avma_of, .context = process};
     process->ring = *ring;
     process->pid = ring->header->pid;
     process->parent_pid = ring->header->parent_pid;
@@ -96,6 +98,7 @@ void process_close(struct process *process)
     process_maps_done(&process->maps);
     unwinder_close(process->unwinder);
     known_stacks_done(&process->known_stacks);
+    thread_frames_done(&process->thread_frames);
     hashtable_done(&process->threads);
     vector_done(&process->functions);
     free(process);
@@ -227,8 +230,9 @@ static void take_code(struct process *process, const struct ring_record_code *co
     process->has_python = true;
 }
 
-static uint64_t avma_of(struct process *process, uint64_t frame)
+static uint64_t avma_of(void *data, uint64_t frame)
 {
+    struct process *process = data;
     struct process_cached *cached =
         &process->addresses[hash_u64(frame) >> (64 - PROCESS_CACHE_BITS)];
     if (cached->frame == frame)
@@ -242,27 +246,6 @@ static uint64_t avma_of(struct process *process, uint64_t frame)
     if (function != PYTHON_FUNCTIONS_UNKNOWN)
         *cached = (struct process_cached){.frame = frame, .avma = avma};
     return avma;
-}
-
-/* Python frames as addresses, borders as they are. How many. */
-static size_t resolve_frames(struct process *process, const struct ring_record_sample *sample)
-{
-    uint64_t *frames = process->context->room.frames;
-    uint64_t last_frame = 0, last_avma = 0; /* recursion has the same over and over */
-    size_t count = 0;
-    for (size_t i = 0; i < sample->frame_count && i < process->context->room.frame_capacity; i++) {
-        uint64_t frame = *(const volatile uint64_t *)&sample->frames[i];
-        if (frame & SAMPLE_FRAME_BORDER) {
-            frames[count++] = frame;
-            continue;
-        }
-        if (frame != last_frame)
-            last_avma = avma_of(process, frame);
-        last_frame = frame;
-        frames[count] = last_avma;
-        count += last_avma != 0;
-    }
-    return count;
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -384,15 +367,17 @@ static void take_sample(struct process *process, struct ring_record *record)
     if (process->ring.header->evaluator_avma && !process->evaluators.is_named)
         evaluators_name(&process->evaluators, &process->maps, process->ring.header->evaluator_avma);
     enum unwind_end end = unwind_sample(process, record, &native);
-    struct merge_stacks stacks = {.pcs = native.pcs,
-                                  .cfas = native.cfas,
-                                  .count = native.count,
-                                  .stack_avma = record->sample.registers[REGISTER_SP],
-                                  .is_complete = end == UNWIND_COMPLETE,
-                                  .frames = room->frames,
-                                  .frame_count = resolve_frames(process, &record->sample),
-                                  .evaluators = process->evaluators.ranges,
-                                  .evaluator_count = process->evaluators.count};
+    struct merge_stacks stacks = {
+        .pcs = native.pcs,
+        .cfas = native.cfas,
+        .count = native.count,
+        .stack_avma = record->sample.registers[REGISTER_SP],
+        .is_complete = end == UNWIND_COMPLETE,
+        .frames = room->frames,
+        .frame_count = thread_frames_take(&process->thread_frames, record->tid, &record->sample,
+                                          room->frames, room->frame_capacity),
+        .evaluators = process->evaluators.ranges,
+        .evaluator_count = process->evaluators.count};
     struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
                                   .evaluators = room->evaluators,

@@ -9,6 +9,7 @@
 #include "record/known_stacks.h"
 #include "record/process_maps.h"
 #include "record/recording.h"
+#include "record/thread_frames.h"
 #include "unwind/unwind.h"
 
 /* How good the recording is. */
@@ -62,6 +63,7 @@ struct process {
 
     struct unwinder *unwinder;
     struct known_stacks known_stacks;
+    struct thread_frames thread_frames;
     struct evaluators evaluators;
     struct hashtable threads;                                 /* by tid: enum thread_state */
     VECTOR(uint32_t) functions;                               /* by code number */

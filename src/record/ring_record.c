@@ -26,6 +26,7 @@ static int decode_sample(struct ring_record *record)
         return -EBADMSG;
     memcpy(&body, start, sizeof body);
     if (body.frame_count > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t) ||
+        body.kept_frames > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t) ||
         body.kernel_words > SAMPLE_RING_RECORD_MOST / sizeof(uint64_t))
         return -EBADMSG;
     sample->weight_ns = body.weight_ns;
@@ -34,6 +35,7 @@ static int decode_sample(struct ring_record *record)
     sample->kernel = take(record, body.kernel_words * sizeof(uint64_t));
     memcpy(sample->registers, body.registers, sizeof body.registers);
     sample->frame_count = (size_t)body.frame_count;
+    sample->kept_frames = (size_t)body.kept_frames;
     sample->frames = take(record, body.frame_count * sizeof(uint64_t));
     sample->stack_bytes = record->extra;
     sample->stack = take(record, record->extra);

@@ -15,6 +15,7 @@ struct ring_record_sample {
     size_t kernel_words;
     const uint64_t *frames; /* Python frames and borders, innermost first */
     size_t frame_count;
+    size_t kept_frames;   /* behind them, as in the thread's deep sample before */
     const uint8_t *stack; /* from the stack pointer on */
     size_t stack_bytes;
 };

@@ -1,0 +1,27 @@
+/* The Python frames of the threads of a process. A sample of a deep stack has only the frames that
+ * its thread's deep sample before did not have (formats/sample_ring.h); here they come together
+ * again, and each is resolved once as long as it stays. */
+#ifndef PITVIPER_RECORD_THREAD_FRAMES_H
+#define PITVIPER_RECORD_THREAD_FRAMES_H
+
+#include "base/hashtable.h"
+#include "base/vector.h"
+#include "record/ring_record.h"
+
+struct thread_frames {
+    /* What stands for a frame; 0: it is not known, or not yet. */
+    uint64_t (*resolve)(void *context, uint64_t frame);
+    void *context;
+    struct hashtable by_tid;
+    VECTOR(struct thread_frames_stack) stacks;
+};
+
+void thread_frames_done(struct thread_frames *threads);
+
+/* All frames of a sample, resolved, innermost first; borders as they are, what is not known left
+ * out. How many, `capacity` at most. */
+size_t thread_frames_take(struct thread_frames *threads, uint32_t tid,
+                          const struct ring_record_sample *sample, uint64_t *ret_frames,
+                          size_t capacity);
+
+#endif
