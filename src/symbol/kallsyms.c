@@ -97,7 +97,7 @@ static int read_lines(struct kallsyms *kallsyms)
     kallsyms->is_hidden = kallsyms->entries.count && !all_bits;
     if (kallsyms->is_hidden)
         vector_done(&kallsyms->entries);
-    if (!is_sorted)
+    else if (!is_sorted)
         qsort(kallsyms->entries.items, kallsyms->entries.count, sizeof *kallsyms->entries.items,
               compare_entries);
     return 0;
