@@ -1,0 +1,221 @@
+/* A sample is weighed, looked at, and put into the ring:
+ *
+ *     trigger -> the time that it stands for; what the thread did in the kernel   (sample_kernel.c)
+ *     thread  -> Python frames (sample_frames.c), registers, C stack              (sample_stack.c)
+ *     ring    -> one record; of deep stacks what has changed since the last
+ *
+ * Nothing is allocated, nobody is waited for. A sample that is left out or lost is owed: the next
+ * one stands for its time, too. */
+#include "interp/sample_take.h"
+
+#include "interp/sample_frames.h"
+#include "interp/sample_kernel.h"
+#include "interp/sample_stack.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+enum {
+    NS_PER_SECOND = 1000000000,
+    FRAME_BYTES = 64, /* of a Python frame, what is read of it */
+    MOST_NS_PER_BYTE = 2,
+    REST = 4,
+};
+
+uint64_t sample_take_time(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* By DWARF number. */
+static const int REGISTERS[SAMPLE_REGISTERS] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+    REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
+};
+
+static void announce_thread(struct sample_take_source *source, struct sample_thread *thread,
+                            uint64_t now)
+{
+    char name[16] = "";
+    uint64_t position;
+    struct sample_record *record = sample_ring_take(&source->ring, sizeof *record + sizeof name,
+                                                    SAMPLE_RECORD_THREAD, &position);
+    if (!record)
+        return;
+    prctl(PR_GET_NAME, name);
+    memcpy(record + 1, name, sizeof name);
+    record->time_ns = now;
+    record->tid = thread->tid;
+    record->extra = (uint32_t)strnlen(name, sizeof name);
+    record->flags = thread->frames ? 0 : SAMPLE_THREAD_BORDER;
+    sample_ring_give(&source->ring, record, position);
+    thread->is_announced = true;
+}
+
+/* The time that this sample stands for, and whether the thread has slept through it. */
+static uint64_t weight_of(const struct sample_take_source *source, struct sample_thread *thread,
+                          const siginfo_t *info, uint64_t now, bool *ret_waiting)
+{
+    uint64_t period = NS_PER_SECOND / source->frequency_hz;
+    *ret_waiting = false;
+    uint64_t times =
+        info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
+    if (source->trigger != SAMPLE_TRIGGER_PERF_USER && source->trigger != SAMPLE_TRIGGER_WALL_TIMER)
+        return period * times;
+    uint64_t cpu = sample_take_time(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu_used = cpu - thread->cpu_ns, passed = now - thread->time_ns;
+    bool is_first = thread->time_ns == 0;
+    thread->cpu_ns = cpu;
+    thread->time_ns = now;
+    if (source->trigger == SAMPLE_TRIGGER_PERF_USER)
+        return is_first || cpu_used < period ? period : cpu_used;
+    *ret_waiting = !is_first && cpu_used < passed / 2;
+    return period * times;
+}
+
+/* How often the thread was interrupted since the last signal, and what it did in the kernel. */
+static struct sample_kernel_result interrupts_of(const struct sample_take_source *source,
+                                                 struct sample_thread *thread)
+{
+    if (!thread->kernel_buffer)
+        return (struct sample_kernel_result){.user = 1};
+    return sample_kernel_read(thread, NS_PER_SECOND / source->frequency_hz, thread->kernel_words);
+}
+
+/* How many Python frames at the outer end are those of the last deep sample. */
+static size_t count_kept(const struct sample_thread *thread, size_t count)
+{
+    size_t last = thread->last_count, kept = 0;
+    if (count < SAMPLE_DEEP_FRAMES)
+        return 0;
+    while (kept < count && kept < last &&
+           thread->frames[count - 1 - kept] == thread->last_frames[last - 1 - kept])
+        kept++;
+    return kept;
+}
+
+/* The sample that has these frames is in the ring. */
+static void remember_frames(struct sample_thread *thread, size_t count)
+{
+    if (count < SAMPLE_DEEP_FRAMES)
+        return;
+    uint64_t *frames = thread->frames;
+    thread->frames = thread->last_frames;
+    thread->last_frames = frames;
+    thread->last_count = count;
+}
+
+/* What a sample is made of, besides what the thread's structure has room for. */
+struct parts {
+    struct sample_body body;
+    struct sample_frames_result frames;
+    struct sample_stack stack;
+    bool is_waiting;
+};
+
+static uint16_t flags_of(const struct parts *parts)
+{
+    const struct sample_stack *stack = &parts->stack;
+    return (uint16_t)((stack->is_whole ? SAMPLE_STACK_WHOLE : 0) |
+                      (stack->outer_bytes ? SAMPLE_TWO_STACKS : 0) |
+                      (stack->known.count ? SAMPLE_STACK_KNOWN : 0) |
+                      (parts->frames.is_cut ? SAMPLE_CUT : 0) |
+                      (parts->is_waiting ? SAMPLE_WAITING : 0));
+}
+
+static uint8_t *put_words(uint8_t *out, const uint64_t *words, size_t count)
+{
+    if (count)
+        memcpy(out, words, count * sizeof *words);
+    return out + count * sizeof *words;
+}
+
+/* False when there is no room in the ring. */
+static bool put_sample(struct sample_take_source *source, const struct sample_thread *thread,
+                       const struct parts *parts, uint64_t now)
+{
+    const struct sample_body *body = &parts->body;
+    size_t words = (size_t)(body->kernel_words + body->frame_count);
+    size_t stack_bytes = sample_stack_bytes(&parts->stack);
+    uint64_t position;
+    struct sample_record *record = sample_ring_take(
+        &source->ring, sizeof *record + sizeof *body + words * sizeof(uint64_t) + stack_bytes,
+        SAMPLE_RECORD_SAMPLE, &position);
+    if (!record)
+        return false;
+    record->time_ns = now;
+    record->tid = thread->tid;
+    record->extra = (uint32_t)stack_bytes;
+    record->flags = flags_of(parts);
+    uint8_t *out = (uint8_t *)(record + 1);
+    memcpy(out, body, sizeof *body);
+    out = put_words(out + sizeof *body, thread->kernel_words, (size_t)body->kernel_words);
+    out = put_words(out, thread->frames, (size_t)body->frame_count);
+    sample_stack_copy(&parts->stack, out);
+    sample_ring_give(&source->ring, record, position);
+    return true;
+}
+
+/* Looks at the thread's Python frames, its registers and its C stack. */
+static void look(struct sample_take_source *source, struct sample_thread *thread,
+                 const ucontext_t *at, struct parts *parts)
+{
+    struct sample_body *body = &parts->body;
+    if (thread->frames)
+        parts->frames = sample_frames_read(&source->ring, thread->stack_low, thread->stack_high,
+                                           thread->frames, SAMPLE_THREAD_FRAMES);
+    body->kept_frames = count_kept(thread, parts->frames.count);
+    body->frame_count = parts->frames.count - body->kept_frames;
+    for (int i = 0; i < SAMPLE_REGISTERS; i++)
+        body->registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
+    parts->stack = sample_stack_find(&source->ring, thread, at);
+}
+
+/* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
+static size_t take_sample(struct sample_take_source *source, struct sample_thread *thread,
+                          const siginfo_t *info, const ucontext_t *at, uint64_t now)
+{
+    struct sample_ring_header *header = source->ring.header;
+    struct sample_kernel_result kernel = interrupts_of(source, thread);
+    if (kernel.user + kernel.kernel == 0)
+        return 0; /* the sample before has it already */
+    struct parts parts = {.frames = {0}};
+    struct sample_body *body = &parts.body;
+    body->weight_ns = kernel.user * weight_of(source, thread, info, now, &parts.is_waiting);
+    body->kernel_weight_ns = kernel.kernel * (NS_PER_SECOND / source->frequency_hz);
+    body->kernel_words = kernel.words;
+    *(kernel.user ? &body->weight_ns : &body->kernel_weight_ns) += thread->owed_ns;
+    thread->owed_ns = body->weight_ns + body->kernel_weight_ns;
+    if (now < thread->rest_until_ns)
+        return 0;
+    if (!thread->is_announced)
+        announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now);
+    look(source, thread, at, &parts);
+    if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
+        atomic_fetch_add_explicit(&header->lost, kernel.user + kernel.kernel, memory_order_relaxed);
+        return parts.frames.count * FRAME_BYTES;
+    }
+    thread->owed_ns = 0;
+    remember_frames(thread, parts.frames.count);
+    if (parts.frames.is_cut)
+        atomic_fetch_add_explicit(&header->unreadable, 1, memory_order_relaxed);
+    return sample_stack_bytes(&parts.stack) + parts.frames.count * FRAME_BYTES;
+}
+
+/* With very deep stacks a sample can take as long as the time up to the next one, and the program
+ * would hardly get on: it gets REST times as long as the sample took. Not more than such a sample
+ * should take, since other programs may have had the processor meanwhile. */
+void sample_take(struct sample_take_source *source, struct sample_thread *thread,
+                 const siginfo_t *info, const ucontext_t *at)
+{
+    uint64_t begin = sample_take_time(CLOCK_MONOTONIC);
+    size_t bytes = take_sample(source, thread, info, at, begin);
+    uint64_t end = sample_take_time(CLOCK_MONOTONIC), took = end - begin;
+    if (took > bytes * MOST_NS_PER_BYTE)
+        took = bytes * MOST_NS_PER_BYTE;
+    if (took > NS_PER_SECOND / source->frequency_hz / 4)
+        thread->rest_until_ns = end + REST * took;
+    thread->handled_ns = end;
+}

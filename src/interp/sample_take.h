@@ -1,0 +1,25 @@
+/* Taking one sample of the calling thread, in a signal handler. */
+#ifndef PITVIPER_INTERP_SAMPLE_TAKE_H
+#define PITVIPER_INTERP_SAMPLE_TAKE_H
+
+#include "formats/sample_ring.h"
+#include "interp/sample_thread.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+/* What all samples of a process have in common. */
+struct sample_take_source {
+    struct sample_ring ring;
+    uint32_t frequency_hz;
+    enum sample_trigger trigger;
+};
+
+/* `info` and `at` are what the handler got. Fit for signal handlers. */
+void sample_take(struct sample_take_source *source, struct sample_thread *thread,
+                 const siginfo_t *info, const ucontext_t *at);
+
+/* Of a clock, in nanoseconds. */
+uint64_t sample_take_time(clockid_t clock);
+
+#endif
