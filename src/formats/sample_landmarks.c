@@ -34,12 +34,12 @@ static size_t count_held(const struct sample_landmarks *table, uint64_t stack_av
         count = SAMPLE_LANDMARKS_MOST;
     uint64_t stack_bytes = end_avma - stack_avma;
     for (; held < count; held++) {
-        struct sample_landmark mark = table->marks[held];
-        if (mark.depth > stack_bytes || mark.depth < sizeof(uint64_t) || mark.depth % 8)
+        const volatile struct sample_landmark *mark = &table->marks[held]; /* read once */
+        uint32_t depth = mark->depth, word;
+        if (depth > stack_bytes || depth < sizeof(uint64_t) || depth % 8)
             break;
-        uint32_t word;
-        memcpy(&word, (const void *)(uintptr_t)(end_avma - mark.depth), sizeof word);
-        if (word != mark.word)
+        memcpy(&word, (const void *)(uintptr_t)(end_avma - depth), sizeof word);
+        if (word != mark->word)
             break;
     }
     return held;
@@ -64,24 +64,24 @@ uint64_t sample_landmarks_check(const struct sample_ring *ring, uint32_t tid, ui
     return end_avma - depth + SAMPLE_LANDMARKS_MARGIN_BYTES;
 }
 
-uint32_t sample_landmarks_publish(struct sample_ring *ring, size_t number, uint32_t tid,
-                                  uint64_t end_avma, const struct sample_landmark *marks,
-                                  size_t count)
+bool sample_landmarks_publish(struct sample_ring *ring, size_t number, uint32_t tid,
+                              uint32_t version, uint64_t end_avma,
+                              const struct sample_landmark *marks, size_t count)
 {
     struct sample_landmarks *table = table_at(ring, number);
     _Atomic uint32_t *owner = &ring->header->table_tids[number];
     if (!atomic_load_explicit(owner, memory_order_relaxed) &&
         madvise(table, sizeof *table, MADV_POPULATE_WRITE) < 0)
-        return 0;
+        return false;
     if (count > SAMPLE_LANDMARKS_MOST)
         count = SAMPLE_LANDMARKS_MOST;
-    uint32_t version = atomic_load_explicit(&table->version, memory_order_relaxed) | 1;
-    atomic_store_explicit(&table->version, version, memory_order_relaxed);
+    atomic_store_explicit(&table->version, version - 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     table->end_avma = end_avma;
     table->count = (uint32_t)count;
-    memcpy(table->marks, marks, count * sizeof *marks);
-    atomic_store_explicit(&table->version, version + 1, memory_order_release);
+    if (count)
+        memcpy(table->marks, marks, count * sizeof *marks);
+    atomic_store_explicit(&table->version, version, memory_order_release);
     atomic_store_explicit(owner, tid, memory_order_release);
-    return version + 1;
+    return true;
 }

@@ -9,10 +9,11 @@
  *     | changed since then, copied        | margin | the same return addresses: left out |
  *     ^ stack pointer                     ^ innermost landmark that still holds           ^ end
  *
- * Where all return addresses up to some function are the same, in the same places, the functions
- * are: so the recorder takes these from what it has. The margin is copied, too. In a part of the
- * stack that is in use but not written to, as a large buffer may be, there can be return addresses
- * of functions that have ended; behind the margin there is a function that both know.
+ * Where all return addresses up to some function are the same, in the same places, its callers are:
+ * so the recorder takes these from what it has. The margin is copied, too. In a part of the stack
+ * that is in use but not written to, as a large buffer may be, there can be return addresses of
+ * functions that have ended. Then what is unwound does not come to a place that both know, and the
+ * recorder takes its landmarks back.
  *
  * Tables of landmarks stand behind the data of a ring. They are the recorder's; a thread finds its
  * own by its number in the ring's header. There is memory behind a table only if it has an owner:
@@ -51,10 +52,10 @@ struct sample_known_stack {
 uint64_t sample_landmarks_check(const struct sample_ring *ring, uint32_t tid, uint64_t stack_avma,
                                 uint64_t end_avma, struct sample_known_stack *ret_known);
 
-/* The recorder's part: gives table `number` to a thread, with these landmarks. The version, or 0
- * when there is no room for the table on the disk. */
-uint32_t sample_landmarks_publish(struct sample_ring *ring, size_t number, uint32_t tid,
-                                  uint64_t end_avma, const struct sample_landmark *marks,
-                                  size_t count);
+/* The recorder's part: gives table `number` to a thread, with these landmarks. The version is even,
+ * and another one each time. False when there is no room for the table on the disk. */
+bool sample_landmarks_publish(struct sample_ring *ring, size_t number, uint32_t tid,
+                              uint32_t version, uint64_t end_avma,
+                              const struct sample_landmark *marks, size_t count);
 
 #endif

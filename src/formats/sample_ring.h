@@ -115,7 +115,8 @@ struct sample_body {
     uint64_t frame_count;            /* of Python frames and borders */
     uint64_t kernel_weight_ns;       /* the time that all chains together stand for */
     uint64_t kernel_words;           /* of chains, each: time, number of addresses, addresses */
-    uint64_t kept_frames;            /* Python frames and borders that are not here: see below */
+    uint32_t kept_frames;            /* Python frames and borders that are not here: see below */
+    uint32_t deep_number;            /* of the thread's deep samples; 0: it is none */
     /* uint64_t kernel[kernel_words]; innermost address first
      * uint64_t frames[frame_count]; innermost first, see below
      * uint8_t stack[extra]; from the stack pointer on, padded to 8 bytes */
@@ -135,8 +136,9 @@ struct sample_two_stacks {
 #define SAMPLE_FRAME_BORDER ((uint64_t)1 << 63)
 
 /* Deep samples have so many of them. Those at the outer end that are the same as in the thread's
- * deep sample before, the last one that is in the ring, are left out and counted. */
-enum { SAMPLE_DEEP_FRAMES = 128 };
+ * deep sample before, the last one that is in the ring, are left out and counted. That sample's
+ * number is less by one. Once a second, and after a pause, all are there. */
+enum { SAMPLE_DEEP_FRAMES = 128, SAMPLE_DEEP_SECONDS = 1 };
 
 enum { SAMPLE_OFFSET_NONE = -1 }; /* as the low 32 bits: no instruction yet */
 

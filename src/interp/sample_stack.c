@@ -18,7 +18,9 @@
 #include <string.h>
 
 enum {
-    MOST_BYTES = 1 << 20,        /* of one stack */
+    MOST_BYTES = SAMPLE_RING_RECORD_MOST, /* of a stack */
+    MOST_INNER_BYTES = MOST_BYTES / 4,    /* when there are two */
+    MOST_OUTER_BYTES = MOST_BYTES / 2,
     MOST_SAVED_BYTES = 16 << 10, /* by the kernel: nearly all of it vector registers */
     READ_BYTES = offsetof(ucontext_t, uc_mcontext) + sizeof(gregset_t), /* of it */
     PAGE_BYTES = 4096,
@@ -29,10 +31,10 @@ static bool is_on_thread_stack(const struct sample_thread *thread, uintptr_t poi
     return pointer >= thread->stack_low && pointer < thread->stack_high;
 }
 
-static size_t bytes_up_to(uintptr_t pointer, uintptr_t end)
+static size_t bytes_up_to(uintptr_t pointer, uintptr_t end, size_t most)
 {
     size_t bytes = (end - pointer) & ~(size_t)7;
-    return bytes < MOST_BYTES ? bytes : MOST_BYTES;
+    return bytes < most ? bytes : most;
 }
 
 /* The stack pointer when the thread left its own stack; 0 when it is not found. */
@@ -69,7 +71,7 @@ struct sample_stack sample_stack_find(const struct sample_ring *ring,
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
     struct sample_stack stack = {.inner = pointer};
     if (is_on_thread_stack(thread, pointer)) {
-        stack.inner_bytes = bytes_up_to(pointer, thread->stack_high);
+        stack.inner_bytes = bytes_up_to(pointer, thread->stack_high, MOST_BYTES);
         stack.is_whole = stack.inner_bytes < MOST_BYTES;
         leave_out_known(ring, thread, &stack);
         return stack;
@@ -81,10 +83,10 @@ struct sample_stack sample_stack_find(const struct sample_ring *ring,
     stack.outer = interrupted_pointer(pointer, signal_stack);
     if (!is_on_thread_stack(thread, stack.outer))
         return stack;
-    stack.inner_bytes =
-        bytes_up_to(pointer, (uintptr_t)signal_stack->ss_sp + signal_stack->ss_size);
-    stack.outer_bytes = bytes_up_to(stack.outer, thread->stack_high);
-    stack.is_whole = stack.outer_bytes < MOST_BYTES;
+    stack.inner_bytes = bytes_up_to(pointer, (uintptr_t)signal_stack->ss_sp + signal_stack->ss_size,
+                                    MOST_INNER_BYTES);
+    stack.outer_bytes = bytes_up_to(stack.outer, thread->stack_high, MOST_OUTER_BYTES);
+    stack.is_whole = stack.outer_bytes < MOST_OUTER_BYTES;
     return stack;
 }
 

@@ -18,6 +18,7 @@
 enum {
     NS_PER_SECOND = 1000000000,
     FRAME_BYTES = 64, /* of a Python frame, what is read of it */
+    LANDMARK_BYTES = 16,
     MOST_NS_PER_BYTE = 2,
     REST = 4,
 };
@@ -85,10 +86,10 @@ static struct sample_kernel_result interrupts_of(const struct sample_take_source
 }
 
 /* How many Python frames at the outer end are those of the last deep sample. */
-static size_t count_kept(const struct sample_thread *thread, size_t count)
+static size_t count_kept(const struct sample_thread *thread, size_t count, uint64_t now)
 {
     size_t last = thread->last_count, kept = 0;
-    if (count < SAMPLE_DEEP_FRAMES)
+    if (now > thread->deep_whole_ns + (uint64_t)SAMPLE_DEEP_SECONDS * NS_PER_SECOND)
         return 0;
     while (kept < count && kept < last &&
            thread->frames[count - 1 - kept] == thread->last_frames[last - 1 - kept])
@@ -96,15 +97,17 @@ static size_t count_kept(const struct sample_thread *thread, size_t count)
     return kept;
 }
 
-/* The sample that has these frames is in the ring. */
-static void remember_frames(struct sample_thread *thread, size_t count)
+/* A deep sample is in the ring. */
+static void remember_frames(struct sample_thread *thread, const struct sample_body *body,
+                            uint64_t now)
 {
-    if (count < SAMPLE_DEEP_FRAMES)
-        return;
     uint64_t *frames = thread->frames;
     thread->frames = thread->last_frames;
     thread->last_frames = frames;
-    thread->last_count = count;
+    thread->last_count = (size_t)body->frame_count + body->kept_frames;
+    thread->deep_number = body->deep_number;
+    if (!body->kept_frames)
+        thread->deep_whole_ns = now;
 }
 
 /* What a sample is made of, besides what the thread's structure has room for. */
@@ -160,13 +163,16 @@ static bool put_sample(struct sample_take_source *source, const struct sample_th
 
 /* Looks at the thread's Python frames, its registers and its C stack. */
 static void look(struct sample_take_source *source, struct sample_thread *thread,
-                 const ucontext_t *at, struct parts *parts)
+                 const ucontext_t *at, uint64_t now, struct parts *parts)
 {
     struct sample_body *body = &parts->body;
     if (thread->frames)
         parts->frames = sample_frames_read(&source->ring, thread->stack_low, thread->stack_high,
                                            thread->frames, SAMPLE_THREAD_FRAMES);
-    body->kept_frames = count_kept(thread, parts->frames.count);
+    if (parts->frames.count >= SAMPLE_DEEP_FRAMES) {
+        body->kept_frames = (uint32_t)count_kept(thread, parts->frames.count, now);
+        body->deep_number = thread->deep_number == UINT32_MAX ? 1 : thread->deep_number + 1;
+    }
     body->frame_count = parts->frames.count - body->kept_frames;
     for (int i = 0; i < SAMPLE_REGISTERS; i++)
         body->registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
@@ -192,16 +198,18 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
         return 0;
     if (!thread->is_announced)
         announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now);
-    look(source, thread, at, &parts);
+    look(source, thread, at, now, &parts);
     if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
         atomic_fetch_add_explicit(&header->lost, kernel.user + kernel.kernel, memory_order_relaxed);
         return parts.frames.count * FRAME_BYTES;
     }
     thread->owed_ns = 0;
-    remember_frames(thread, parts.frames.count);
+    if (body->deep_number)
+        remember_frames(thread, body, now);
     if (parts.frames.is_cut)
         atomic_fetch_add_explicit(&header->unreadable, 1, memory_order_relaxed);
-    return sample_stack_bytes(&parts.stack) + parts.frames.count * FRAME_BYTES;
+    return sample_stack_bytes(&parts.stack) + parts.stack.known.count * LANDMARK_BYTES +
+           parts.frames.count * FRAME_BYTES;
 }
 
 /* With very deep stacks a sample can take as long as the time up to the next one, and the program

@@ -23,6 +23,8 @@ struct sample_thread {
     uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
     uint64_t *last_frames;           /* as much: those of the last deep sample in the ring */
     size_t last_count;
+    uint32_t deep_number;   /* of the last deep sample */
+    uint64_t deep_whole_ns; /* when one had all its frames */
     uint8_t *signal_stack;
 
     /* The kernel's part: see sample_kernel.c. */

@@ -18,7 +18,7 @@ enum { NS_PER_SECOND = 1000000000, REGISTER_SP = 7 };
 
 struct known_frame {
     uint64_t pc, cfa;
-    uint32_t word; /* of the return address: the landmark */
+    uint64_t word; /* the return address: the landmark */
 };
 
 struct known_stack {
@@ -35,6 +35,7 @@ struct known_table {
 };
 
 struct known_tables {
+    uint32_t version; /* the last one of all: they are told apart in all tables */
     struct known_table tables[SAMPLE_RING_TABLES];
     struct sample_landmark marks[SAMPLE_LANDMARKS_MOST]; /* to be told */
 };
@@ -67,10 +68,8 @@ static struct known_table *find_table(const struct known_stacks *stacks, uint32_
     return NULL;
 }
 
-static const struct known_stack *find_stack(const struct known_stacks *stacks, uint32_t tid,
-                                            uint64_t version)
+static const struct known_stack *find_stack(const struct known_table *table, uint64_t version)
 {
-    const struct known_table *table = find_table(stacks, tid);
     if (!table || !version)
         return NULL;
     return table->now.version == version      ? &table->now
@@ -94,40 +93,80 @@ static size_t find_frame(const struct known_stack *stack, size_t first, uint64_t
     return stack->marked;
 }
 
+/* The outermost function that was unwound must be a known one: what held lies behind it. */
 static struct known_joint find_joint(const struct known_stack *stack, size_t held,
                                      const struct unwind_frames *frames)
 {
-    size_t first = held < stack->marked ? stack->marked - held : 0;
-    for (size_t i = frames->count; i-- > 0;) {
-        size_t known = frames->cfas[i] ? find_frame(stack, first, frames->cfas[i]) : stack->marked;
-        if (known < stack->marked)
-            return (struct known_joint){.stack = stack, .unwound = i, .known = known};
-    }
-    return (struct known_joint){0};
+    size_t first = held < stack->marked ? stack->marked - held : 0, last = frames->count;
+    while (last > 0 && !frames->cfas[last - 1])
+        last--;
+    size_t known = last ? find_frame(stack, first, frames->cfas[last - 1]) : stack->marked;
+    if (known == stack->marked)
+        return (struct known_joint){0};
+    return (struct known_joint){.stack = stack, .unwound = last - 1, .known = known};
 }
 
-struct known_joint known_stacks_join(const struct known_stacks *stacks, uint32_t tid,
-                                     struct sample_known_stack known, struct unwind_frames *frames,
-                                     enum unwind_end *end)
+static void append_known(struct known_joint joint, struct unwind_frames *frames,
+                         enum unwind_end *end)
 {
-    struct known_joint joint = {0};
-    const struct known_stack *stack = find_stack(stacks, tid, known.version);
-    if (stack)
-        joint = find_joint(stack, known.count, frames);
-    if (!joint.stack) {
-        *end = UNWIND_BROKEN;
-        return joint;
-    }
-    const struct known_frame *next = &stack->frames.items[joint.known + 1];
-    size_t left = stack->frames.count - joint.known - 1;
-    *end = UNWIND_COMPLETE;
+    const struct known_frame *next = &joint.stack->frames.items[joint.known + 1];
+    size_t left = joint.stack->frames.count - joint.known - 1;
     frames->count = joint.unwound + 1;
     for (; left > 0 && frames->count < frames->capacity; left--, next++, frames->count++) {
         frames->pcs[frames->count] = next->pc;
         frames->cfas[frames->count] = next->cfa;
     }
-    if (left)
-        *end = UNWIND_TRUNCATED;
+    *end = left ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+}
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* Tells a thread of a stack, which becomes the one it knows now. */
+static void publish(struct known_tables *all, struct sample_ring *ring, struct known_table *table,
+                    struct known_stack stack)
+{
+    size_t number = (size_t)(table - all->tables);
+    size_t count = stack.marked < SAMPLE_LANDMARKS_MOST ? stack.marked : SAMPLE_LANDMARKS_MOST;
+    for (size_t i = 0; i < count; i++) {
+        const struct known_frame *frame = &stack.frames.items[stack.marked - 1 - i];
+        all->marks[i] = (struct sample_landmark){
+            .depth = (uint32_t)(stack.end_avma - frame->cfa + sizeof(uint64_t)),
+            .word = (uint32_t)frame->word};
+    }
+    all->version += 2;
+    bool is_told = sample_landmarks_publish(ring, number, table->tid, all->version, stack.end_avma,
+                                            all->marks, count);
+    stack.version = is_told ? all->version : 0;
+    table->told_ns = monotonic_ns();
+    table->before = table->now;
+    table->now = stack;
+}
+
+struct known_joint known_stacks_join(struct known_stacks *stacks, struct sample_ring *ring,
+                                     const struct ring_record *record,
+                                     struct sample_known_stack known, struct unwind_frames *frames,
+                                     enum unwind_end *end)
+{
+    struct known_joint joint = {0};
+    struct known_table *table = find_table(stacks, record->tid);
+    const struct known_stack *stack = find_stack(table, known.version);
+    *end = UNWIND_BROKEN;
+    if (!stack)
+        return joint;
+    table->used_ns = record->time_ns;
+    joint = find_joint(stack, known.count, frames);
+    if (joint.stack) {
+        append_known(joint, frames, end);
+    } else if (record->time_ns > table->told_ns) {
+        struct known_stack nothing = {.frames = table->before.frames};
+        nothing.frames.count = 0;
+        publish(stacks->all, ring, table, nothing);
+    }
     return joint;
 }
 
@@ -152,14 +191,27 @@ static struct known_table *claim_table(struct known_stacks *stacks, uint32_t tid
     return table;
 }
 
-/* The lower half of the word at `place`, of the copy of the stack. */
-static bool read_copy(const struct ring_record_sample *sample, uint64_t place, uint32_t *ret_word)
+/* The word at `place`, of the copy of the stack. */
+static bool read_copy(const struct ring_record_sample *sample, uint64_t place, uint64_t *ret_word)
 {
     uint64_t offset = place - sample->registers[REGISTER_SP];
-    if (offset > sample->stack_bytes || sample->stack_bytes - offset < sizeof(uint64_t))
+    if (offset > sample->stack_bytes || sample->stack_bytes - offset < sizeof *ret_word)
         return false;
     memcpy(ret_word, sample->stack + offset, sizeof *ret_word);
     return true;
+}
+
+/* The landmark of an unwound frame. False when its return address is somewhere else, as that of a
+ * signal's handler is. */
+static bool find_word(const struct ring_record_sample *sample, const struct unwind_frames *frames,
+                      size_t number, uint64_t *ret_word)
+{
+    if (!read_copy(sample, frames->cfas[number] - sizeof(uint64_t), ret_word))
+        return false;
+    if (number + 1 == frames->count)
+        return true;
+    uint64_t caller = frames->pcs[number + 1]; /* exact in what the kernel calls, else one before */
+    return *ret_word == caller || *ret_word - 1 == caller;
 }
 
 /* False when the frames are not as those of a stack should be. */
@@ -172,11 +224,10 @@ static bool collect(struct known_stack *stack, const struct ring_record_sample *
     uint64_t last = 0;
     for (size_t i = 0; i < frames->count; i++) {
         struct known_frame frame = {.pc = frames->pcs[i], .cfa = frames->cfas[i]};
-        if (joint.stack && i >= joint.unwound) {
+        if (joint.stack && i >= joint.unwound)
             frame.word = joint.stack->frames.items[joint.known + (i - joint.unwound)].word;
-        } else if (frame.cfa && !read_copy(sample, frame.cfa - sizeof(uint64_t), &frame.word)) {
+        else if (frame.cfa && !find_word(sample, frames, i, &frame.word))
             return false;
-        }
         if (!frame.cfa && i + 1 < frames->count)
             return false;
         if (frame.cfa && (frame.cfa <= last || frame.cfa > stack->end_avma || frame.cfa % 8))
@@ -186,20 +237,6 @@ static bool collect(struct known_stack *stack, const struct ring_record_sample *
         stack->frames.items[stack->frames.count++] = frame;
     }
     return stack->marked > 0 && stack->end_avma - stack->frames.items[0].cfa < UINT32_MAX - 8;
-}
-
-static uint32_t publish(struct known_tables *all, struct sample_ring *ring,
-                        const struct known_table *table, const struct known_stack *stack)
-{
-    size_t number = (size_t)(table - all->tables);
-    size_t count = stack->marked < SAMPLE_LANDMARKS_MOST ? stack->marked : SAMPLE_LANDMARKS_MOST;
-    for (size_t i = 0; i < count; i++) {
-        const struct known_frame *frame = &stack->frames.items[stack->marked - 1 - i];
-        all->marks[i] = (struct sample_landmark){
-            .depth = (uint32_t)(stack->end_avma - frame->cfa + sizeof(uint64_t)),
-            .word = frame->word};
-    }
-    return sample_landmarks_publish(ring, number, table->tid, stack->end_avma, all->marks, count);
 }
 
 void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
@@ -213,23 +250,15 @@ void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
         record->flags & SAMPLE_TWO_STACKS)
         return;
     struct known_table *table = claim_table(stacks, record->tid, record->time_ns);
-    if (!table)
+    if (!table || record->time_ns <= table->told_ns || joint.stack == &table->before)
         return;
     table->used_ns = record->time_ns;
-    if (record->time_ns <= table->told_ns)
-        return;
+    table->before.version = 0; /* nobody speaks of it any more: its room is used */
     struct known_stack next = table->before;
     next.end_avma =
         joint.stack ? joint.stack->end_avma : sample->registers[REGISTER_SP] + sample->stack_bytes;
-    next.version = 0;
-    if (joint.stack == &table->before || !collect(&next, sample, frames, joint)) {
-        table->before = next;
-        return;
-    }
-    next.version = publish(stacks->all, ring, table, &next);
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    table->told_ns = (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-    table->before = table->now;
-    table->now = next;
+    bool is_stack = collect(&next, sample, frames, joint);
+    table->before.frames = next.frames;
+    if (is_stack)
+        publish(stacks->all, ring, table, next);
 }

@@ -24,9 +24,10 @@ struct known_joint {
     size_t unwound, known;           /* frames of both that are the same */
 };
 
-/* Puts the frames behind the unwound ones that were left out. *end is UNWIND_BROKEN when they are
- * not found. */
-struct known_joint known_stacks_join(const struct known_stacks *stacks, uint32_t tid,
+/* Puts the frames behind the unwound ones that the record has left out. When they are not found,
+ * *end is UNWIND_BROKEN, and the thread is told to copy all again. */
+struct known_joint known_stacks_join(struct known_stacks *stacks, struct sample_ring *ring,
+                                     const struct ring_record *record,
                                      struct sample_known_stack known, struct unwind_frames *frames,
                                      enum unwind_end *end);
 

@@ -4,8 +4,9 @@
  *                                                             +--merge--> chain
  *     code numbers, offsets ------functions--> addresses    --+
  *
- * Nothing is allocated for a sample. The unwinder remembers rules by address, and Python frames are
- * looked up in a small table with one place per (function, instruction).
+ * Next to nothing is allocated for a sample. The unwinder remembers rules by address, and Python
+ * frames are looked up in a small table with one place per (function, instruction). What is deep in
+ * a stack is remembered from the sample before (known_stacks.c, thread_frames.c).
  *
  * Mappings. A process tells what it has mapped when it starts and when it ends. In between, code at
  * an address that is not in the list means that there is more (dlopen): /proc has it if the process
@@ -291,7 +292,7 @@ static enum unwind_end unwind_sample(struct process *process, struct ring_record
     if (record->flags & SAMPLE_STACK_KNOWN) {
         struct sample_known_stack known = known_stacks_take(&record->sample);
         unwind_copy(process, record, frames);
-        joint = known_stacks_join(known_stacks, record->tid, known, frames, &end);
+        joint = known_stacks_join(known_stacks, &process->ring, record, known, frames, &end);
     } else {
         end = unwind_copy(process, record, frames);
     }
@@ -367,17 +368,18 @@ static void take_sample(struct process *process, struct ring_record *record)
     if (process->ring.header->evaluator_avma && !process->evaluators.is_named)
         evaluators_name(&process->evaluators, &process->maps, process->ring.header->evaluator_avma);
     enum unwind_end end = unwind_sample(process, record, &native);
-    struct merge_stacks stacks = {
-        .pcs = native.pcs,
-        .cfas = native.cfas,
-        .count = native.count,
-        .stack_avma = record->sample.registers[REGISTER_SP],
-        .is_complete = end == UNWIND_COMPLETE,
-        .frames = room->frames,
-        .frame_count = thread_frames_take(&process->thread_frames, record->tid, &record->sample,
-                                          room->frames, room->frame_capacity),
-        .evaluators = process->evaluators.ranges,
-        .evaluator_count = process->evaluators.count};
+    bool is_cut;
+    size_t frame_count = thread_frames_take(&process->thread_frames, record, room->frames,
+                                            room->frame_capacity, &is_cut);
+    struct merge_stacks stacks = {.pcs = native.pcs,
+                                  .cfas = native.cfas,
+                                  .count = native.count,
+                                  .stack_avma = record->sample.registers[REGISTER_SP],
+                                  .is_complete = end == UNWIND_COMPLETE,
+                                  .frames = room->frames,
+                                  .frame_count = frame_count,
+                                  .evaluators = process->evaluators.ranges,
+                                  .evaluator_count = process->evaluators.count};
     struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
                                   .evaluators = room->evaluators,
@@ -388,7 +390,7 @@ static void take_sample(struct process *process, struct ring_record *record)
                              .has_python = stacks.frame_count > 0};
     user.count = merged.count;
     user.end = merged.is_cut ? UNWIND_TRUNCATED : end;
-    context->counts.cut += (record->flags & SAMPLE_CUT) != 0;
+    context->counts.cut += is_cut || record->flags & SAMPLE_CUT;
     struct recording_sample sample = {.weight_ns = record->sample.weight_ns,
                                       .is_waiting = record->flags & SAMPLE_WAITING};
     if (sample.weight_ns)

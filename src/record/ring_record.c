@@ -35,7 +35,8 @@ static int decode_sample(struct ring_record *record)
     sample->kernel = take(record, body.kernel_words * sizeof(uint64_t));
     memcpy(sample->registers, body.registers, sizeof body.registers);
     sample->frame_count = (size_t)body.frame_count;
-    sample->kept_frames = (size_t)body.kept_frames;
+    sample->kept_frames = body.kept_frames;
+    sample->deep_number = body.deep_number;
     sample->frames = take(record, body.frame_count * sizeof(uint64_t));
     sample->stack_bytes = record->extra;
     sample->stack = take(record, record->extra);

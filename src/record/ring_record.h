@@ -16,6 +16,7 @@ struct ring_record_sample {
     const uint64_t *frames; /* Python frames and borders, innermost first */
     size_t frame_count;
     size_t kept_frames;   /* behind them, as in the thread's deep sample before */
+    uint32_t deep_number; /* 0: not deep */
     const uint8_t *stack; /* from the stack pointer on */
     size_t stack_bytes;
 };

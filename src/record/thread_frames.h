@@ -9,19 +9,20 @@
 #include "record/ring_record.h"
 
 struct thread_frames {
-    /* What stands for a frame; 0: it is not known, or not yet. */
+    /* What stands for a frame; 0: it is not to be shown. */
     uint64_t (*resolve)(void *context, uint64_t frame);
     void *context;
     struct hashtable by_tid;
     VECTOR(struct thread_frames_stack) stacks;
+    size_t most; /* of them, before those that have ended are looked for */
 };
 
 void thread_frames_done(struct thread_frames *threads);
 
-/* All frames of a sample, resolved, innermost first; borders as they are, what is not known left
- * out. How many, `capacity` at most. */
-size_t thread_frames_take(struct thread_frames *threads, uint32_t tid,
-                          const struct ring_record_sample *sample, uint64_t *ret_frames,
-                          size_t capacity);
+/* All frames of a sample, resolved, innermost first; borders as they are, what is not to be shown
+ * left out. How many, `capacity` at most. *ret_is_cut: some that the sample has kept of those
+ * before are not here. */
+size_t thread_frames_take(struct thread_frames *threads, const struct ring_record *record,
+                          uint64_t *ret_frames, size_t capacity, bool *ret_is_cut);
 
 #endif

@@ -7,14 +7,16 @@ enum { MOST = 1024, TID = 7 };
 static uint64_t ring_frames[MOST], result[MOST];
 static struct thread_frames threads;
 static size_t resolved_count;
-static uint64_t unknown_frame;
+static uint64_t hidden_frame, now_ns;
+static uint32_t deep_number;
+static bool is_cut;
 
 /* A frame stands for itself and 1000. */
 static uint64_t resolve(void *context, uint64_t frame)
 {
     (void)context;
     resolved_count++;
-    return frame == unknown_frame ? 0 : frame + 1000;
+    return frame == hidden_frame ? 0 : frame + 1000;
 }
 
 static int begin(void **state)
@@ -22,7 +24,9 @@ static int begin(void **state)
     (void)state;
     threads = (struct thread_frames){.resolve = resolve};
     resolved_count = 0;
-    unknown_frame = UINT64_MAX;
+    hidden_frame = UINT64_MAX;
+    now_ns = 1;
+    deep_number = 0;
     return 0;
 }
 
@@ -36,11 +40,21 @@ static int end(void **state)
 /* Frames first, first - 1, ... of which the last `kept` are not in the ring. */
 static size_t take(uint32_t tid, uint64_t first, size_t count, size_t kept)
 {
-    struct ring_record_sample sample = {
-        .frames = ring_frames, .frame_count = count - kept, .kept_frames = kept};
-    for (size_t i = 0; i < sample.frame_count; i++)
+    struct ring_record record = {.tid = tid,
+                                 .time_ns = now_ns,
+                                 .sample = {.frames = ring_frames,
+                                            .frame_count = count - kept,
+                                            .kept_frames = kept,
+                                            .deep_number = deep_number}};
+    for (size_t i = 0; i < count - kept; i++)
         ring_frames[i] = first - i;
-    return thread_frames_take(&threads, tid, &sample, result, MOST);
+    return thread_frames_take(&threads, &record, result, MOST, &is_cut);
+}
+
+static size_t take_next(uint64_t first, size_t count, size_t kept)
+{
+    deep_number++;
+    return take(TID, first, count, kept);
 }
 
 static void assert_frames(size_t got, uint64_t first, size_t count)
@@ -53,67 +67,103 @@ static void assert_frames(size_t got, uint64_t first, size_t count)
 static void frames_that_are_kept_come_back(void **state)
 {
     (void)state;
-    assert_frames(take(TID, 500, 500, 0), 500, 500);
-    assert_frames(take(TID, 510, 510, 490), 510, 510);
-    assert_frames(take(TID, 450, 450, 450), 450, 450);
+    assert_frames(take_next(500, 500, 0), 500, 500);
+    assert_frames(take_next(510, 510, 490), 510, 510);
+    assert_frames(take_next(450, 450, 450), 450, 450);
     assert_int_equal(resolved_count, 500 + 20);
+    assert_false(is_cut);
 }
 
 static void shallow_samples_change_nothing(void **state)
 {
     (void)state;
-    assert_frames(take(TID, 500, 500, 0), 500, 500);
-    assert_frames(take(TID, 900, SAMPLE_DEEP_FRAMES - 1, 0), 900, SAMPLE_DEEP_FRAMES - 1);
-    assert_frames(take(TID, 500, 500, 500), 500, 500);
-    assert_int_equal(threads.stacks.count, 1);
+    assert_frames(take_next(500, 500, 0), 500, 500);
+    deep_number = 0;
+    assert_frames(take(TID, 900, 20, 0), 900, 20);
+    deep_number = 1;
+    assert_frames(take_next(500, 500, 500), 500, 500);
 }
 
 static void threads_are_told_apart(void **state)
 {
     (void)state;
-    take(TID, 500, 500, 0);
+    take_next(500, 500, 0);
     take(TID + 1, 800, 300, 0);
-    assert_frames(take(TID, 501, 501, 500), 501, 501);
+    assert_frames(take_next(501, 501, 500), 501, 501);
     assert_int_equal(take(TID + 1, 801, 301, 300), 301);
     assert_int_equal(result[1], 1800);
 }
 
-static void what_is_not_known_is_left_out_until_it_is(void **state)
+static void what_is_hidden_is_left_out(void **state)
 {
     (void)state;
-    unknown_frame = 250;
-    assert_int_equal(take(TID, 500, 500, 0), 499);
-    assert_int_equal(take(TID, 501, 501, 500), 500);
-    unknown_frame = UINT64_MAX;
-    assert_frames(take(TID, 502, 502, 501), 502, 502);
+    hidden_frame = 250;
+    assert_int_equal(take_next(500, 500, 0), 499);
+    assert_int_equal(take_next(501, 501, 500), 500);
+    assert_false(is_cut);
 }
 
 static void borders_stay_as_they_are(void **state)
 {
     (void)state;
-    struct ring_record_sample sample = {.frames = ring_frames, .frame_count = 200};
+    struct ring_record record = {
+        .sample = {.frames = ring_frames, .frame_count = 200, .deep_number = 1}};
     for (size_t i = 0; i < 200; i++)
         ring_frames[i] = i % 2 ? SAMPLE_FRAME_BORDER | i : 300 - i;
-    assert_int_equal(thread_frames_take(&threads, TID, &sample, result, MOST), 200);
+    assert_int_equal(thread_frames_take(&threads, &record, result, MOST, &is_cut), 200);
     for (size_t i = 0; i < 200; i++)
         assert_int_equal(result[i], i % 2 ? SAMPLE_FRAME_BORDER | i : 1300 - i);
 }
 
-static void more_kept_than_there_are_is_what_there_is(void **state)
+/* The sample before was not taken here: nothing is made up. */
+static void what_was_missed_is_cut_off(void **state)
 {
     (void)state;
-    assert_int_equal(take(TID, 300, 300, 300), 0);
-    take(TID, 200, 200, 0);
-    assert_frames(take(TID, 900, 900, 900), 200, 200);
+    take_next(500, 500, 0);
+    deep_number++; /* missed */
+    assert_frames(take_next(600, 400, 300), 600, 100);
+    assert_true(is_cut);
+    assert_frames(take_next(601, 401, 350), 601, 101); /* 50 of the one before, 300 of none */
+    assert_true(is_cut);
+    assert_frames(take_next(500, 500, 0), 500, 500);
+    assert_false(is_cut);
+    assert_frames(take_next(501, 501, 500), 501, 501);
+    assert_false(is_cut);
+}
+
+static void more_kept_than_there_are_is_cut_off(void **state)
+{
+    (void)state;
+    assert_int_equal(take_next(300, 300, 300), 0);
+    assert_true(is_cut);
+    take_next(200, 200, 0);
+    assert_int_equal(take_next(900, 900, 900), 0);
+    assert_true(is_cut);
+}
+
+static void threads_that_are_not_heard_of_are_forgotten(void **state)
+{
+    (void)state;
+    deep_number = 1;
+    for (uint32_t i = 0; i < 10000; i++) {
+        now_ns += 100000000; /* 0.1 s */
+        take(100 + i, 300, 300, 0);
+    }
+    assert_true(threads.stacks.count <= 64);
 }
 
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(frames_that_are_kept_come_back), TEST(shallow_samples_change_nothing),
-        TEST(threads_are_told_apart),         TEST(what_is_not_known_is_left_out_until_it_is),
-        TEST(borders_stay_as_they_are),       TEST(more_kept_than_there_are_is_what_there_is),
+        TEST(frames_that_are_kept_come_back),
+        TEST(shallow_samples_change_nothing),
+        TEST(threads_are_told_apart),
+        TEST(what_is_hidden_is_left_out),
+        TEST(borders_stay_as_they_are),
+        TEST(what_was_missed_is_cut_off),
+        TEST(more_kept_than_there_are_is_cut_off),
+        TEST(threads_that_are_not_heard_of_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
