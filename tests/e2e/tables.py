@@ -14,8 +14,9 @@ that, and each time its cause is counted:
                   a chain, since calls do not return to them. `_init` is one of them, too: it stands
                   before the table and has no size, so perf 6.1 lets it reach into the table. perf 7
                   calls the first entry .plt. Entries for functions that are chosen at run time are
-                  "@plt" in perf 6.1. Its rows without a name can have less Children than Self, which
-                  cannot be; why is not known. Then Self is compared alone.
+                  "@plt" in perf 6.1, have a name in perf 7, and are *ABS*+0x1234@plt in ours. Rows of
+                  perf 6.1 without a name can have less Children than Self, which cannot be; why is
+                  not known. Then Self is compared alone.
   KERNEL_LETTER   perf 7 prints [.] for callers in the kernel where the sample was in user code.
   PARAMETERS      perf 6.1 prints C++ functions without parameters.
   EQUAL_BRANCHES  Branches of equal size are ordered by where in memory perf has its record of their
@@ -142,7 +143,7 @@ class Settled(NamedTuple):
 def settle_place(row, mappings, is_perf):
     """(offset in the module or "(plt)", causes) of a row without a name of its own, else None."""
     if row.symbol.endswith("@plt"):
-        return "(plt)", {PLT} if row.symbol == "@plt" else set()
+        return "(plt)", {PLT} if re.match(r"@|\*ABS\*", row.symbol) else set()
     if row.symbol in ("_init", ".plt"):
         return "(plt)", {PLT}
     if not ADDRESS.fullmatch(row.symbol) or (row.module[0] == "[" and row.module != "[vdso]"):
@@ -273,7 +274,7 @@ def compare(ours, theirs, mappings):
         return [], left_out
     mine = settle(read_table(ours), mappings, is_perf=False)
     peer = settle(read_table(theirs), mappings, is_perf=True)
-    causes = set(peer.causes)
+    causes = peer.causes | (mine.causes & {PLT})
     wrong = [*compare_named(mine.named, peer.named, causes),
              *compare_places(mine.places, peer.places)]
     if not wrong and not causes:

@@ -51,8 +51,9 @@ def explained(ours, theirs):
         return ours[0] == "[unknown]"
     if theirs[0].endswith("@plt") and ours[0].endswith("@plt"):
         # perf 6.1 counts the entries: those behind one for a function that is chosen at run time
-        # get the name of the next, since that one's relocation is the last.
-        return perf_program.version() < (7,) and ours[1] == theirs[1]
+        # get the name of the next, since that one's relocation is the last. perf 7 has a name for it.
+        return ours[1] == theirs[1] and \
+            (perf_program.version() < (7,) or ours[0].startswith("*ABS*"))
     # perf 6.1 prints C++ functions without their parameters.
     return ours[1] == theirs[1] and re.sub(r"\(.*", "", ours[0]) == theirs[0]
 
