@@ -55,6 +55,8 @@ def explained(peer, mine):
         return True  # perf 6.1 knows only some kinds of procedure linkage tables
     if mine.name == UNKNOWN and peer.name in ("_init", ".plt"):
         return True  # the start of such a table, which nothing names; see PLT in tables.py
+    if mine.name.startswith("*ABS*") and peer.name.endswith("@plt"):
+        return True  # a function that is chosen at run time, see there, too
     return False
 
 
