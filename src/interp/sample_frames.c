@@ -9,9 +9,9 @@
  *
  * Which functions the recorder knows is kept in a table, by the address of the code object. Code
  * objects end, and others come to stand at their address: so what a name hangs on (the strings, the
- * line table, the first line) is part of the key. The table is written under a lock that nobody
- * waits for: who does not get it looses the sample, which takes two threads with new functions in
- * the same microsecond. */
+ * line table, the first line) is part of the key. The table is written under a lock. Who does not
+ * get it tries for some microseconds, which is longer than it is held, but not for ever: its holder
+ * may not be running. Then the sample is lost. */
 #include "interp/sample_frames.h"
 
 #include "interp/layout.h"
@@ -35,6 +35,7 @@ enum {
     KNOWN_PAGES = 4,
     LAST_CODES = 8,
 };
+enum { LOCK_TRIES = 500 };
 enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
 
 struct slot {
@@ -107,10 +108,20 @@ void sample_frames_forget(void)
         madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
 }
 
+static bool lock_table(void)
+{
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        if (!atomic_flag_test_and_set_explicit(&is_writing, memory_order_acquire))
+            return true;
+        __builtin_ia32_pause();
+    }
+    return false;
+}
+
 /* Writes a function that is new to the ring; its number, or 0 when that was not possible. */
 static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t print, size_t first)
 {
-    if (atomic_flag_test_and_set_explicit(&is_writing, memory_order_acquire))
+    if (!lock_table())
         return 0;
     uint32_t number = last_number + 1;
     if (sample_code_write(ring, layout, code, number)) {

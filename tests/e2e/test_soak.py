@@ -222,7 +222,8 @@ def test_short_threads_lose_no_samples(recordings, python):
     status, _, err = recorder.run("-F", 9999, python, "-c", SHORT_THREADS)
     assert status == 0, err
     assert figure(r"([\d,]+) samples", err) > 500, err
-    assert figure(r"([\d,]+) lost", err) == 0, err
+    # One at most: two threads with a new function at once, of which one stood still meanwhile.
+    assert figure(r"([\d,]+) lost", err) <= 1, err
     assert figure(r"complete stacks ([\d.]+) %", err) >= 99.5, err
 
 

@@ -68,6 +68,7 @@ def names(recording):
     return {frame[0] for stack in ours for frame in stack}
 
 
+@again
 def test_of_several_names_the_one_that_perf_takes(perf):
     shown = names(perf.record(symbols(), frequency=4999))
     assert {"aliases_globally_longer", "sizeless", "label", "around", "within",
