@@ -186,6 +186,41 @@ void perfdata_writer_pack(struct perfdata_writer *writer, uint32_t from_bytes)
     writer->packed_from_bytes = from_bytes;
 }
 
+/* What a checkpoint has written behind the records is about to be overwritten. */
+static void drop_end(struct perfdata_writer *writer)
+{
+    if (writer->has_end)
+        put_header(writer, writer->output.position, (struct section){0}, (const uint64_t[4]){0});
+    writer->has_end = false;
+}
+
+enum { PACKED_WORDS = 5 };
+
+/* The feature that tells how records are packed. */
+static void describe_packing(const struct perfdata_writer *writer, uint32_t words[PACKED_WORDS])
+{
+    words[0] = 0; /* version */
+    words[1] = 1; /* zstd */
+    words[2] = PERFDATA_PACK_LEVEL;
+    words[3] = (uint32_t)(writer->packer.bytes_in / writer->packer.bytes_out);
+    words[4] = PERFDATA_PACK_MOST_BYTES;
+}
+
+/* perf can't read packed records without that feature. So it is there at all times, and this may be
+ * the end of the file if nothing follows. */
+static void put_packed_end(struct perfdata_writer *writer)
+{
+    uint64_t end = writer->output.position;
+    struct section table = {end + sizeof table, PACKED_WORDS * sizeof(uint32_t)};
+    uint32_t words[PACKED_WORDS];
+    describe_packing(writer, words);
+    perfdata_output_patch(&writer->output, end, &table, sizeof table);
+    perfdata_output_patch(&writer->output, table.offset, words, sizeof words);
+    put_header(writer, end, (struct section){0},
+               (const uint64_t[4]){UINT64_C(1) << PERFDATA_FEATURE_COMPRESSED});
+    writer->has_end = true;
+}
+
 /* Writes the records in the buffer, packed if that is wanted of such. */
 static int flush_records(struct perfdata_writer *writer)
 {
@@ -200,15 +235,13 @@ static int flush_records(struct perfdata_writer *writer)
         }
     }
     writer->buffered_samples = 0;
-    return perfdata_output_flush(output);
-}
-
-/* What a checkpoint has written behind the records is about to be overwritten. */
-static void drop_end(struct perfdata_writer *writer)
-{
-    if (writer->has_end)
-        put_header(writer, writer->output.position, (struct section){0}, (const uint64_t[4]){0});
-    writer->has_end = false;
+    if (!buffer->length)
+        return output->error;
+    drop_end(writer);
+    perfdata_output_flush(output);
+    if (writer->packer.bytes_out)
+        put_packed_end(writer);
+    return output->error;
 }
 
 int perfdata_writer_record(struct perfdata_writer *writer, const struct perfdata_record *record)
@@ -216,7 +249,6 @@ int perfdata_writer_record(struct perfdata_writer *writer, const struct perfdata
     struct perfdata_output *output = &writer->output;
     if (record->event >= writer->event_count)
         return -EINVAL;
-    drop_end(writer);
     if (output->buffer.capacity - output->buffer.length < PERFDATA_ENCODED_MOST_BYTES)
         flush_records(writer);
     if (output->error)
@@ -349,6 +381,7 @@ static void put_feature(struct perfdata_writer *writer, const struct perfdata_in
                         unsigned feature)
 {
     struct perfdata_output *output = &writer->output;
+    uint32_t packing[PACKED_WORDS];
     switch (feature) {
     case PERFDATA_FEATURE_BUILD_ID:
         for (size_t i = 0; i < info->build_id_count; i++)
@@ -374,11 +407,8 @@ static void put_feature(struct perfdata_writer *writer, const struct perfdata_in
         perfdata_output_u64(output, writer->last_sample_ns);
         break;
     case PERFDATA_FEATURE_COMPRESSED:
-        perfdata_output_u32(output, 0); /* version */
-        perfdata_output_u32(output, 1); /* zstd */
-        perfdata_output_u32(output, PERFDATA_PACK_LEVEL);
-        perfdata_output_u32(output, (uint32_t)(writer->packer.bytes_in / writer->packer.bytes_out));
-        perfdata_output_u32(output, PERFDATA_PACK_MOST_BYTES);
+        describe_packing(writer, packing);
+        perfdata_output_bytes(output, packing, sizeof packing);
         break;
     case PERFDATA_FEATURE_CLOCK_DATA:
         perfdata_output_u32(output, 1); /* version */

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from . import samply as samply_module
+from .cli import pitviper
 from .interpreters import every_python
 from .perf import Perf
 from .profiles import calls, chain
@@ -225,6 +226,18 @@ def test_a_recorder_that_is_killed_leaves_a_recording_and_the_command_goes_on(re
     profile = recorder.profile()
     assert len(profile.samples) > 500
     assert profile.share_of(chain("<module>", "spin")) > 0.5
+
+
+def test_a_recorder_that_is_killed_leaves_packed_records_that_perf_reads(recorder):
+    script = SPIN + DEEP.replace("spin(1)", "spin(4)")
+    process = recorder.start("-F", 4999, sys.executable, "-c", script)
+    _, pid = first_line(process)
+    time.sleep(2)
+    process.kill()
+    process.wait()
+    wait_until_gone(pid)
+    assert "compressed" in pitviper("inspect", recorder.data).out
+    assert len(recorder.profile().samples) > 1000
 
 
 def test_duration(recorder):
