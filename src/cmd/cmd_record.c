@@ -7,6 +7,7 @@
  * signal that somebody sends to the recorder alone is passed on. What CMD started may go on when it
  * has ended: that is recorded, too, and then Ctrl-C or SIGTERM ends the recording. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cmd/command.h"
 #include "cmd/preload.h"
 #include "cmd/record_summary.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { STATUS_NOT_RUNNABLE = 126, STATUS_NOT_FOUND = 127, STATUS_SIGNAL = 128 };
@@ -50,13 +50,6 @@ static struct {
     volatile sig_atomic_t workload; /* its pid; 0: it has ended */
     volatile sig_atomic_t ends;     /* how often we were asked to end since then, or by SIGTERM */
 } noted;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
@@ -189,7 +182,7 @@ static void record(const struct command *self, const struct request *request,
         int wait_ms = recorder_step(recorder);
         poll(NULL, 0, wait_ms);
         look_after(workload, false);
-        now = now_ns();
+        now = clock_ns(CLOCK_MONOTONIC);
         ran_ns = workload->has_ended ? ran_ns : now;
         if (!was_told && now - ran_ns >= GRACE_NS) {
             tell_of_others(self, recorder);
@@ -226,14 +219,14 @@ static int run_request(const struct command *self, const struct request *request
         return STATUS_FAILED;
     }
     catch_signals();
-    uint64_t start_ns = now_ns();
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     error = start(self, request, recorder, library, &workload);
     if (error) {
         recorder_close(recorder);
         return fail_to_run(self, request, error);
     }
     record(self, request, recorder, &workload, start_ns);
-    uint64_t duration_ns = now_ns() - start_ns;
+    uint64_t duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
     error = recorder_finish(recorder);
     struct recorder_summary summary = recorder_summary(recorder);
     if (!request->is_quiet)

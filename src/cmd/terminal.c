@@ -2,11 +2,12 @@
  * constant bytes and end the program. */
 #include "cmd/terminal.h"
 
+#include "base/clock.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DELAY_MS = 1000, INTERVAL_MS = 100 };
@@ -56,9 +57,7 @@ static void on_closed_pipe(int number)
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 void terminal_begin(const char *what)

@@ -3,8 +3,9 @@
  * Strings are kept as characters of 1, 2 or 4 bytes and become UTF-8. */
 #include "interp/sample_code.h"
 
+#include "base/clock.h"
+
 #include <string.h>
-#include <time.h>
 
 enum { MOST_NAME_BYTES = 16 << 10, MOST_LINES_BYTES = 256 << 10 };
 
@@ -134,9 +135,7 @@ bool sample_code_write(struct sample_ring *ring, const struct sample_layout *lay
         sample_ring_take(ring, lines_at + padded(body.lines_bytes), SAMPLE_RECORD_CODE, &position);
     if (!record)
         return false;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    record->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    record->time_ns = clock_ns(CLOCK_MONOTONIC);
     record->tid = 0;
     record->extra = number;
     uint8_t *out = (uint8_t *)record;

@@ -8,6 +8,7 @@
  * one stands for its time, too. */
 #include "interp/sample_take.h"
 
+#include "base/clock.h"
 #include "interp/sample_frames.h"
 #include "interp/sample_kernel.h"
 #include "interp/sample_stack.h"
@@ -22,13 +23,6 @@ enum {
     MOST_NS_PER_BYTE = 2,
     REST = 4,
 };
-
-uint64_t sample_take_time(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* By DWARF number. */
 static const int REGISTERS[SAMPLE_REGISTERS] = {
@@ -65,7 +59,7 @@ static uint64_t weight_of(const struct sample_take_source *source, struct sample
         info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
     if (source->trigger != SAMPLE_TRIGGER_PERF_USER && source->trigger != SAMPLE_TRIGGER_WALL_TIMER)
         return period * times;
-    uint64_t cpu = sample_take_time(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t cpu_used = cpu - thread->cpu_ns, passed = now - thread->time_ns;
     bool is_first = thread->time_ns == 0;
     thread->cpu_ns = cpu;
@@ -218,9 +212,9 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
 void sample_take(struct sample_take_source *source, struct sample_thread *thread,
                  const siginfo_t *info, const ucontext_t *at)
 {
-    uint64_t begin = sample_take_time(CLOCK_MONOTONIC);
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC);
     size_t bytes = take_sample(source, thread, info, at, begin);
-    uint64_t end = sample_take_time(CLOCK_MONOTONIC), took = end - begin;
+    uint64_t end = clock_ns(CLOCK_MONOTONIC), took = end - begin;
     if (took > bytes * MOST_NS_PER_BYTE)
         took = bytes * MOST_NS_PER_BYTE;
     if (took > NS_PER_SECOND / source->frequency_hz / 4)

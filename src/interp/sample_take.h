@@ -19,7 +19,4 @@ struct sample_take_source {
 void sample_take(struct sample_take_source *source, struct sample_thread *thread,
                  const siginfo_t *info, const ucontext_t *at);
 
-/* Of a clock, in nanoseconds. */
-uint64_t sample_take_time(clockid_t clock);
-
 #endif

@@ -11,6 +11,7 @@
  * functions that tell the thread's state, which only read. */
 #include "interp/sampler.h"
 
+#include "base/clock.h"
 #include "formats/sample_ring.h"
 #include "interp/interpose.h"
 #include "interp/pyapi.h"
@@ -115,7 +116,7 @@ static void note_maps(void)
                                   SAMPLE_RECORD_MAPS, &position);
     if (record) {
         memcpy(record + 1, text, length);
-        record->time_ns = sample_take_time(CLOCK_MONOTONIC);
+        record->time_ns = clock_ns(CLOCK_MONOTONIC);
         record->tid = 0;
         record->extra = (uint32_t)length;
         sample_ring_give(ring, record, position);
@@ -140,7 +141,7 @@ static bool open_ring(void)
     header->version = SAMPLE_RING_VERSION;
     header->pid = getpid();
     header->parent_pid = getppid();
-    header->start_ns = sample_take_time(CLOCK_MONOTONIC);
+    header->start_ns = clock_ns(CLOCK_MONOTONIC);
     header->frequency_hz = sampler.source.frequency_hz;
     header->clock = sampler.clock;
     snprintf(header->command, sizeof header->command, "%s", program_invocation_short_name);

@@ -23,6 +23,7 @@
  * page, mapped executable because perf only sees such mappings. */
 #include "interp/symbol_file.h"
 
+#include "base/clock.h"
 #include "base/writer.h"
 #include "formats/jitdump.h"
 #include "formats/perfmap.h"
@@ -36,7 +37,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -49,13 +49,6 @@ enum {
 
 /* One record under construction; the lock that callers hold protects it. */
 static uint8_t record[RECORD_BYTES];
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int open_flags(enum symbol_kind kind)
 {
@@ -140,9 +133,10 @@ static int write_header(struct symbol_file *file)
 {
     struct writer writer;
     writer_init(&writer, record, sizeof record);
-    jitdump_encode_header(&writer, &(struct jitdump_header){.elf_machine = TRAMPOLINE_ELF_MACHINE,
-                                                            .pid = (uint32_t)file->pid,
-                                                            .timestamp = now_ns()});
+    jitdump_encode_header(&writer,
+                          &(struct jitdump_header){.elf_machine = TRAMPOLINE_ELF_MACHINE,
+                                                   .pid = (uint32_t)file->pid,
+                                                   .timestamp = clock_ns(CLOCK_MONOTONIC)});
     int result = append(file, &writer);
     if (result < 0)
         return result;
@@ -263,7 +257,7 @@ static void encode_line(struct writer *writer, const struct symbol *symbol)
 static void encode_records(struct writer *writer, const struct symbol_file *file,
                            const struct symbol *symbol)
 {
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     uint32_t number = (uint32_t)(file->written + 1);
     uint8_t code[TRAMPOLINE_BYTES];
     memcpy(code, TRAMPOLINE_CODE, sizeof code);

@@ -8,11 +8,11 @@
  *     landmarks   n-1 n-2   ...   1   0        outermost one */
 #include "record/known_stacks.h"
 
+#include "base/clock.h"
 #include "base/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { NS_PER_SECOND = 1000000000, REGISTER_SP = 7 };
 
@@ -119,13 +119,6 @@ static void append_known(struct known_joint joint, struct unwind_frames *frames,
     *end = left ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
-}
-
 /* Tells a thread of a stack, which becomes the one it knows now. */
 static void publish(struct known_tables *all, struct sample_ring *ring, struct known_table *table,
                     struct known_stack stack)
@@ -142,7 +135,7 @@ static void publish(struct known_tables *all, struct sample_ring *ring, struct k
     bool is_told = sample_landmarks_publish(ring, number, table->tid, all->version, stack.end_avma,
                                             all->marks, count);
     stack.version = is_told ? all->version : 0;
-    table->told_ns = monotonic_ns();
+    table->told_ns = clock_ns(CLOCK_MONOTONIC);
     table->before = table->now;
     table->now = stack;
 }

@@ -4,6 +4,7 @@
 #include "record/recorder.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "elf/elf_debug.h"
 #include "record/lost_pages.h"
 
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 enum {
     IDLE_MS = 5,
@@ -44,13 +44,6 @@ struct recorder {
     char image_path[PATH_MAX];
     bool is_finished;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
@@ -278,7 +271,7 @@ static void look_after_processes(struct recorder *recorder)
 
 int recorder_step(struct recorder *recorder)
 {
-    uint64_t now = recorder->context.now_ns = now_ns();
+    uint64_t now = recorder->context.now_ns = clock_ns(CLOCK_MONOTONIC);
     unsigned fill = 0;
     find_rings(recorder);
     for (size_t i = 0; i < recorder->processes.count; i++) {

@@ -8,6 +8,7 @@
 #include "record/recording.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "formats/perfdata_images.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
@@ -257,13 +257,10 @@ void recording_lost(struct recording *recording, struct recording_task task, uin
 
 static void read_clock(struct perfdata_info *info)
 {
-    struct timespec wall, own;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    clock_gettime(CLOCK_MONOTONIC, &own);
     info->has_clock = true;
     info->clock_id = CLOCK_MONOTONIC;
-    info->clock_wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
-    info->clock_ns = (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec;
+    info->clock_wall_ns = clock_ns(CLOCK_REALTIME);
+    info->clock_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 /* "pitviper 0.1.0, by perf events": the place where perf has its version. */
