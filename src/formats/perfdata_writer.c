@@ -4,10 +4,10 @@
  * private
  *
  * The header is written first with a data size of 0 and corrected at the end, which is what makes a
- * file finished. The table must start right behind the records, where readers look for it; its
- * place is left free until the features are written. perf takes no feature bits of others, hence
- * private data stand behind everything and are found by the header's field for event types, which
- * nobody else has used for years. */
+ * file finished; with packed records, each time some are written. The table must start right behind
+ * the records, where readers look for it; its place is left free until the features are written.
+ * perf takes no feature bits of others, hence private data stand behind everything and are found by
+ * the header's field for event types, which nobody else has used for years. */
 #include "formats/perfdata_writer.h"
 
 #include "base/arena.h"

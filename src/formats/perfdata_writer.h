@@ -9,7 +9,9 @@
  *
  * Records go through a buffer of fixed size, so memory is bounded whatever the size of the file. A
  * file that is never finished (the program was killed) is as it was at the last
- * perfdata_writer_checkpoint. Without one it is like perf's own: readable by us, its size field 0.
+ * perfdata_writer_checkpoint, or, with packed records, when a buffer was written last, without
+ * features but that of packing. Without either it is like perf's own: readable by us, its size
+ * field 0.
  *
  * What perf asks of records: a MMAP2 is not stamped later than the samples that need it; samples
  * have PERF_RECORD_MISC_USER or _KERNEL in `misc`; threads are announced by FORK or COMM. Without

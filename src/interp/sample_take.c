@@ -4,8 +4,7 @@
  *     thread  -> Python frames (sample_frames.c), registers, C stack              (sample_stack.c)
  *     ring    -> one record; of deep stacks what has changed since the last
  *
- * Nothing is allocated, nobody is waited for. A sample that is left out or lost is owed: the next
- * one stands for its time, too. */
+ * A sample that is left out or lost is owed: the next one stands for its time, too. */
 #include "interp/sample_take.h"
 
 #include "base/clock.h"

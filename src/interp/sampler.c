@@ -7,8 +7,9 @@
  *     exec -> the trigger is taken away first; the new program starts at the top again
  *     exit -> the last list of mappings
  *
- * The handler allocates nothing, waits for nothing, and calls nothing of Python's but the two
- * functions that tell the thread's state, which only read. */
+ * The handler allocates nothing, waits for nobody longer than some microseconds (sample_frames.c),
+ * and calls nothing of Python's but the two functions that tell the thread's state, which only
+ * read. */
 #include "interp/sampler.h"
 
 #include "base/clock.h"

@@ -1,6 +1,7 @@
 /* A thread's samples come in the order in which they were taken. So once there is one that is later
  * than the time when the thread was told, none that follows can speak of what was told before that:
- * two stacks are kept for each thread, and the next one is told when the older is of no more use.
+ * two stacks are kept for each thread, and the next one is told when the older is of no more use. A
+ * stack that a sample can't be joined with is taken back in the same way: an empty one is told.
  *
  * Frames have numbers from the innermost on, landmarks from the outermost:
  *
