@@ -28,7 +28,7 @@
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
-    SAMPLE_RING_VERSION = 3,
+    SAMPLE_RING_VERSION = 4,
     SAMPLE_RING_HEADER_BYTES = 4096,
     SAMPLE_RING_BYTES = 4 << 20, /* of data */
     SAMPLE_RING_RECORD_MOST = 1 << 20,
@@ -73,6 +73,7 @@ struct sample_ring_header {
     _Alignas(64) _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */
     _Atomic uint32_t table_tids[SAMPLE_RING_TABLES]; /* whose tables are; 0: nobody's */
+    _Atomic uint64_t ready_bytes; /* the file has pages for so many of the data */
 };
 
 _Static_assert(sizeof(struct sample_ring_header) <= SAMPLE_RING_HEADER_BYTES, "fits its page");
@@ -171,7 +172,7 @@ struct sample_ring {
     uint8_t *data;                     /* mapped twice in a row */
     uint8_t *tables;                   /* SAMPLE_RING_TABLES of them */
     uint64_t data_bytes, seal;         /* the header's when it was mapped: others can change it */
-    _Atomic uint64_t room_bytes;       /* the writer's: the file has room for so many of the data */
+    _Atomic uint64_t room_bytes;       /* of the data, so many have pages, and are mapped here */
 };
 
 /* Makes the file and maps it; the header is zeroed but for data_bytes and seal. 0 or negative
@@ -202,5 +203,8 @@ void sample_ring_done_with(struct sample_ring *ring, const struct sample_record 
 
 /* The same at a position of one's own: `tail` or where a record that was peeked at ends. */
 const struct sample_record *sample_ring_peek_at(const struct sample_ring *ring, uint64_t position);
+
+/* Makes the pages that the writer is going to need, judging by what it has written. */
+void sample_ring_prepare(struct sample_ring *ring);
 
 #endif

@@ -33,7 +33,7 @@ enum {
     CAREFUL_FRAMES = 3,
     PAGE_BYTES = 4096,
     KNOWN_PAGES = 4,
-    LAST_CODES = 8,
+    LAST_CODES = 16,
 };
 enum { LOCK_TRIES = 500 };
 enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
@@ -47,10 +47,24 @@ struct slot {
 static const struct sample_layout *layout;
 static struct py_thread *(*current_thread)(void);
 static struct py_thread *(*thread_of_gil)(void);
+static struct {
+    bool has_offset; /* else a pointer */
+    size_t place;
+    uint64_t mask, unit;
+} instruction; /* of a frame: the one it is at */
 static struct slot *slots;
 static atomic_flag is_writing = ATOMIC_FLAG_INIT;
 static uint32_t last_number;
 static uint32_t used;
+
+/* In bytes from the first one, all versions the same way. */
+static void find_instruction(void)
+{
+    instruction.has_offset = layout->frame_offset_unit != 0;
+    instruction.place = instruction.has_offset ? layout->frame_offset : layout->frame_instruction;
+    instruction.mask = instruction.has_offset ? UINT32_MAX : UINT64_MAX; /* an int */
+    instruction.unit = instruction.has_offset ? layout->frame_offset_unit : 1;
+}
 
 const char *sample_frames_load(void)
 {
@@ -75,7 +89,10 @@ const char *sample_frames_load(void)
     if (slots == MAP_FAILED)
         return "memory is short";
     layout = sample_layout_of(py.minor);
-    return layout ? NULL : "this version is not known";
+    if (!layout)
+        return "this version is not known";
+    find_instruction();
+    return NULL;
 }
 
 static void *pointer_at(const void *object, size_t offset)
@@ -166,6 +183,13 @@ static uint32_t number_of(struct sample_ring *ring, const char *code)
 
 /* --- walking --------------------------------------------------------------------------------- */
 
+/* A code object that was met on this walk: deep stacks have the same over and over. */
+struct met_code {
+    uint64_t word;  /* a frame's field for it */
+    uint64_t start; /* of its instructions, as frames tell theirs */
+    uint64_t entry; /* its number, for the ring */
+};
+
 struct walk {
     struct sample_ring *ring;
     uint64_t *entries;
@@ -174,11 +198,7 @@ struct walk {
     struct sample_frames_result result;
     uintptr_t pages[KNOWN_PAGES]; /* that can be read */
     size_t page_count;
-    /* Code objects that were met just now, by address: recursion has the same over and over. */
-    struct {
-        const char *code;
-        uint32_t number;
-    } last[LAST_CODES];
+    struct met_code last[LAST_CODES];
 };
 
 /* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
@@ -229,38 +249,35 @@ static bool is_code(const char *code)
     return code && pointer_at(code, OBJECT_TYPE) == (void *)py.code_type;
 }
 
-static uint32_t offset_of(const char *frame, const char *code)
-{
-    if (layout->frame_offset_unit) {
-        int32_t offset;
-        memcpy(&offset, frame + layout->frame_offset, sizeof offset);
-        return offset < 0 ? (uint32_t)SAMPLE_OFFSET_NONE
-                          : (uint32_t)offset * layout->frame_offset_unit;
-    }
-    const char *at = pointer_at(frame, layout->frame_instruction);
-    ptrdiff_t offset = at - (code + layout->code_instructions);
-    return offset < 0 || offset > INT32_MAX ? (uint32_t)SAMPLE_OFFSET_NONE : (uint32_t)offset;
-}
-
-/* One frame. False when the walk ends here. */
-static bool add_frame(struct walk *walk, const char *frame)
+/* A code object that is new on this walk. False when the walk ends here. */
+static bool meet(struct walk *walk, const char *frame, struct met_code *ret_met)
 {
     const char *code = code_of(frame);
     if (!is_code(code)) {
         walk->result.is_cut = true;
         return false;
     }
-    size_t place = (uintptr_t)code / 64 % LAST_CODES;
-    if (walk->last[place].code != code) {
-        walk->last[place].number = number_of(walk->ring, code);
-        walk->last[place].code = code;
-    }
-    uint32_t number = walk->last[place].number;
+    uint32_t number = number_of(walk->ring, code);
     if (!number) {
         walk->result.is_lost = true;
         return false;
     }
-    return add(walk, (uint64_t)number << 32 | offset_of(frame, code));
+    ret_met->word = (uintptr_t)pointer_at(frame, layout->frame_code);
+    ret_met->start = instruction.has_offset ? 0 : (uintptr_t)code + layout->code_instructions;
+    ret_met->entry = (uint64_t)number << 32;
+    return true;
+}
+
+/* One frame. False when the walk ends here. */
+static bool add_frame(struct walk *walk, const char *frame)
+{
+    uint64_t word = (uintptr_t)pointer_at(frame, layout->frame_code);
+    struct met_code *met = &walk->last[word / 64 % LAST_CODES];
+    if (met->word != word && !meet(walk, frame, met))
+        return false;
+    uint64_t at = (uintptr_t)pointer_at(frame, instruction.place) & instruction.mask;
+    uint64_t offset = (at - met->start) * instruction.unit;
+    return add(walk, met->entry | (offset > INT32_MAX ? (uint32_t)SAMPLE_OFFSET_NONE : offset));
 }
 
 static bool is_shim(const char *frame)

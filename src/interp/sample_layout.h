@@ -1,13 +1,13 @@
 /* Where the fields lie that the sampler reads in a signal handler, per minor version: more of the
  * frame than interp/layout.h knows, and what tells the line and the names of a code object.
  *
- * A frame that is being run is found in four ways:
+ * A frame that is being run is found in five ways:
  *
- *     3.9          thread -> frame -> frame ...                       each is a call of the
- * evaluator 3.10         the same, and thread -> cframe -> cframe ...       one for each frame 3.11
- * thread -> cframe -> frame -> frame ...             is_entry: the next cframe 3.12         thread
- * -> cframe -> frame -> frame -> shim ...     a shim ends a call 3.13 on      thread -> frame ->
- * frame -> shim ...
+ *     3.9    thread -> frame -> frame ...                     each is a call of the evaluator
+ *     3.10   the same, and thread -> cframe -> cframe ...     one for each frame
+ *     3.11   thread -> cframe -> frame -> frame ...           is_entry: on to the next cframe
+ *     3.12   thread -> cframe -> frame -> shim -> frame ...   a shim ends a call
+ *     3.13   thread -> frame -> shim -> frame ...             the same, and later
  *
  * A call of the evaluator has its cframe or shim among its variables on the C stack. */
 #ifndef PITVIPER_INTERP_SAMPLE_LAYOUT_H

@@ -7,6 +7,7 @@
  * or nearly used up; unless the program has given the thread one already. */
 #include "interp/sample_thread.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,6 +31,16 @@ struct sample_thread *sample_thread_mine(void)
     return mine;
 }
 
+/* Of the main thread's stack the kernel fills the end: arguments, environment, and a gap of up to 8
+ * KB in front of them. No function is there, and every sample would have it. */
+static void leave_out_arguments(struct sample_thread *thread)
+{
+    void *const *first_word = dlsym(RTLD_DEFAULT, "__libc_stack_end"); /* the loader's */
+    uintptr_t end = first_word ? (uintptr_t)*first_word : 0;
+    if (thread->tid == (uint32_t)getpid() && end > thread->stack_low && end < thread->stack_high)
+        thread->stack_high = end;
+}
+
 static void find_stack(struct sample_thread *thread)
 {
     pthread_attr_t attributes;
@@ -42,6 +53,7 @@ static void find_stack(struct sample_thread *thread)
         thread->stack_high = (uintptr_t)low + bytes;
     }
     pthread_attr_destroy(&attributes);
+    leave_out_arguments(thread);
 }
 
 struct sample_thread *sample_thread_begin(void)

@@ -453,6 +453,7 @@ unsigned process_drain(struct process *process)
     uint64_t waiting = head - tail;
     if (waiting > ring->data_bytes)
         waiting = ring->data_bytes;
+    sample_ring_prepare(ring);
     if (process->wants_maps)
         refresh_maps(process);
     const struct sample_record *record;

@@ -14,14 +14,19 @@ enum { RING_BYTES = 8192 };
 static struct sample_ring writer, reader;
 static char path[64];
 
-static void open_both(void)
+static void open_both_of(uint64_t bytes)
 {
     snprintf(path, sizeof path, "/tmp/pitviper-ring-%d", (int)getpid());
-    assert_int_equal(sample_ring_create(&writer, path, RING_BYTES), 0);
+    assert_int_equal(sample_ring_create(&writer, path, bytes), 0);
     assert_int_equal(sample_ring_open(&reader, path), -EAGAIN); /* its header is not filled in */
     writer.header->version = SAMPLE_RING_VERSION;
     writer.header->magic = SAMPLE_RING_MAGIC;
     assert_int_equal(sample_ring_open(&reader, path), 0);
+}
+
+static void open_both(void)
+{
+    open_both_of(RING_BYTES);
 }
 
 static void close_both(void)
@@ -151,6 +156,32 @@ static void files_that_are_no_rings_are_refused(void **state)
     assert_int_equal(access(path, F_OK), -1);
 }
 
+static void the_reader_makes_pages_for_who_writes_much(void **state)
+{
+    (void)state;
+    enum { LARGE_BYTES = 1 << 20, RECORD_BYTES = 30000 };
+    open_both_of(LARGE_BYTES);
+    assert_true(put(64, 1));
+    sample_ring_prepare(&reader);
+    assert_int_equal(writer.header->ready_bytes, 0); /* it has enough */
+    assert_next(64, 1);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_true(put(RECORD_BYTES, i));
+    sample_ring_prepare(&reader); /* what is there stays as it is */
+    uint64_t ready = writer.header->ready_bytes;
+    assert_true(ready >= 4 * RECORD_BYTES && ready < LARGE_BYTES);
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(put(RECORD_BYTES, i + 2));
+        assert_next(RECORD_BYTES, i);
+        if (i % 8 == 0)
+            sample_ring_prepare(&reader);
+    }
+    assert_int_equal(writer.header->ready_bytes, LARGE_BYTES);
+    writer.header->head = UINT64_MAX; /* not believed */
+    sample_ring_prepare(&reader);
+    close_both();
+}
+
 enum { THREADS = 4, PER_THREAD = 20000 };
 
 static void *write_many(void *data)
@@ -195,6 +226,7 @@ int main(void)
         cmocka_unit_test(the_reader_stops_before_what_is_not_sealed),
         cmocka_unit_test(sizes_that_cannot_be_are_not_believed),
         cmocka_unit_test(files_that_are_no_rings_are_refused),
+        cmocka_unit_test(the_reader_makes_pages_for_who_writes_much),
         cmocka_unit_test(threads_write_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
