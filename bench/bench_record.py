@@ -4,7 +4,7 @@ The first figure is the CPU time of a fixed amount of work, measured inside the 
 program alone, `perf record -g`, and what has to be done to see Python functions otherwise: perf or samply
 with -X perf, and from 3.15 on Python's own sampling profiler.
 
-The others are of one recording at 9999 Hz: how many samples there are and how good they are, what they
+The others are of one recording at 9999 Hz, of three times the work: how many samples there are and how good they are, what they
 take on the disk, and the CPU time of the recorder itself.
 
 On this machine: the oldest and the newest interpreter. In the sid root (PITVIPER_MATRIX): its newest.
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from builds import program
-from comparison import Comparison
+from comparison import Comparison, InTurn
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -25,11 +25,12 @@ sys.path.insert(0, str(HERE.parent))
 from tests.e2e import interpreters, name_files, perf as perf_module  # noqa: E402
 from tests.e2e import samply as samply_module  # noqa: E402
 
-ROUNDS = 5
-PEER_ROUNDS = 2
+ROUNDS = 15
+PEER_ROUNDS = 3
 HERTZ = 9999
-WORKLOADS = {"calls": 1500, "stdlib-mix": 150, "8-threads": 1500, "300-deep": 1500,
-             "900-deep": 1500}  # how often: a second or so each
+LOW_HERTZ = 999
+WORKLOADS = {"calls": 800, "stdlib-mix": 200, "8-threads": 800, "300-deep": 800,
+             "900-deep": 800}  # how often: half a second or so each
 SINGLE = [name for name in WORKLOADS if name != "8-threads"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -88,33 +89,44 @@ class Workload:
     def recording(self):
         """One that all figures of quality are of."""
         if not self.kept:
-            self.kept = self.run([*self.ours(HERTZ), self.python.executable, *self.script])
+            *script, rounds = self.script
+            self.kept = self.run([*self.ours(HERTZ), self.python.executable, *script, 3 * rounds])
             self.kept.bytes = (Path(self.folder.name) / "perf.data").stat().st_size
         return self.kept
 
 
+def own_name(hertz):
+    return f"{hertz} Hz"
+
+
 def times(work, label):
     """Our CPU time beside that of others."""
-    def compare(what, hertz, peer_name, peer, **limits):
-        return Comparison(f"{label}, {what}", work.seconds(*work.ours(hertz)), peer, peer_name, "s",
-                          **limits)
-    at_full_speed = f"{HERTZ} Hz"
-    yield compare("999 Hz", 999, "alone", work.seconds(), most_ratio=1.03, rounds=ROUNDS)
-    if not perf_module.obstacle():
-        perf = [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data", "--"]
-        yield compare(at_full_speed, HERTZ, "perf record -g", work.seconds(*perf), rounds=ROUNDS,
-                      most_ratio=1.10 if work.name in SINGLE else None)
-        if work.python.perf_support:
-            yield compare(at_full_speed, HERTZ, "perf record -g, -X perf",
-                          work.seconds(*perf, options=["-X", "perf"]), rounds=PEER_ROUNDS)
-    if work.python.perf_support and not samply_module.obstacle():
+    ours = {own_name(hertz): work.seconds(*work.ours(hertz)) for hertz in (LOW_HERTZ, HERTZ)}
+    full, low = own_name(HERTZ), own_name(LOW_HERTZ)
+    has_perf, has_support = not perf_module.obstacle(), work.python.perf_support
+    perf = has_perf and [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data",
+                         "--"]
+    sides = {"alone": work.seconds(), **ours}
+    if has_perf:
+        sides["perf record -g"] = work.seconds(*perf)
+    turn = InTurn(ROUNDS, sides)
+    yield turn.compare(f"{label}, {low}", low, "alone", "s", most_ratio=1.03)
+    if has_perf:
+        yield turn.compare(f"{label}, {full}", full, "perf record -g", "s",
+                           most_ratio=1.10 if work.name in SINGLE else None)
+
+    peers = {}
+    if has_perf and has_support:
+        peers["perf record -g, -X perf"] = work.seconds(*perf, options=["-X", "perf"])
+    if has_support and not samply_module.obstacle():
         samply = ["samply", "record", "-r", HERTZ, "--save-only", "-o", "samply.json", "--"]
-        yield compare(at_full_speed, HERTZ, "samply, -X perf",
-                      work.seconds(*samply, options=["-X", "perf"]), rounds=PEER_ROUNDS)
+        peers["samply, -X perf"] = work.seconds(*samply, options=["-X", "perf"])
     if work.python.version >= (3, 15):
         own = ["-m", "profiling.sampling", "run", "-a", "-r", HERTZ, "--collapsed", "-o", "own.txt"]
-        yield compare(at_full_speed, HERTZ, "profiling.sampling", work.seconds(options=own),
-                      rounds=PEER_ROUNDS)
+        peers["profiling.sampling"] = work.seconds(options=own)
+    turn = InTurn(PEER_ROUNDS, {full: ours[full], **peers})
+    for peer in peers:
+        yield turn.compare(f"{label}, {full}", full, peer, "s")
 
 
 def quality(work, label):

@@ -60,6 +60,26 @@ class Row:
                 "-" if not budget else "met" if self.met else "NOT MET")
 
 
+class InTurn:
+    """Several sides that are measured in turn, round after round: what else the machine does then falls
+    on all of them. `sides` are functions by name; a side's figure is its best."""
+
+    def __init__(self, rounds, sides):
+        self.rounds = rounds
+        self.sides = sides
+        self.figures = {}
+
+    def best(self, name):
+        if not self.figures:
+            rounds = [{each: side() for each, side in self.sides.items()} for _ in range(self.rounds)]
+            self.figures = {each: min(figures[each] for figures in rounds) for each in self.sides}
+        return self.figures[name]
+
+    def compare(self, what, ours, peer, unit, **limits):
+        return Comparison(what, lambda: self.best(ours), lambda: self.best(peer), peer, unit, rounds=1,
+                          **limits)
+
+
 def print_table(rows):
     table = [("what", "ours", "peer", "ratio", "budget", "")] + [row.cells() for row in rows]
     widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
