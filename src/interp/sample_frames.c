@@ -273,7 +273,7 @@ static bool add_frame(struct walk *walk, const char *frame)
 {
     uint64_t word = (uintptr_t)pointer_at(frame, layout->frame_code);
     struct met_code *met = &walk->last[word / 64 % LAST_CODES];
-    if (met->word != word && !meet(walk, frame, met))
+    if ((!word || met->word != word) && !meet(walk, frame, met))
         return false;
     uint64_t at = (uintptr_t)pointer_at(frame, instruction.place) & instruction.mask;
     uint64_t offset = (at - met->start) * instruction.unit;
