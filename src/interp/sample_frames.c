@@ -36,7 +36,7 @@ enum {
     LAST_CODES = 16,
 };
 enum { LOCK_TRIES = 500 };
-enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64, MOST_STEPS = 1 << 20 };
+enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64 };
 
 struct slot {
     _Atomic uintptr_t code; /* 0: free */
@@ -303,22 +303,6 @@ static bool is_frame(struct walk *walk, const char *frame)
     return offset >= -2 && offset < (ptrdiff_t)((size_t)pointer_at(code, CODE_UNITS) * 2);
 }
 
-/* The innermost frame, and on 3.11 and 3.12 the cframe that it belongs to. */
-static const char *first_frame(struct walk *walk, struct py_thread *thread, const char **cframe)
-{
-    *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
-    if (layout->thread_frame)
-        return pointer_at(thread, layout->thread_frame);
-    for (int i = 0; i < 2 && *cframe && is_readable(walk, *cframe); i++) {
-        const char *frame = pointer_at(*cframe, layout->cframe_frame);
-        if (!frame || is_frame(walk, frame))
-            return frame;
-        *cframe = pointer_at(*cframe, layout->cframe_previous);
-    }
-    walk->result.is_cut = true;
-    return NULL;
-}
-
 /* The one before, NULL behind the last. The outermost one is part of the thread's state and has
  * garbage in the place of another; it is met before the last frame, since generators that pass a
  * throw() on are frames without a call of the evaluator. */
@@ -328,27 +312,55 @@ static const char *outer_cframe(const struct walk *walk, const char *cframe)
     return has_outer ? pointer_at(cframe, layout->cframe_previous) : NULL;
 }
 
-static void walk_chain(struct walk *walk, struct py_thread *thread)
+/* What was left by earlier calls can lead in a circle. Sooner or later it is met again. */
+static bool is_circle(const char *frame, size_t steps, const char **seen)
 {
-    const char *cframe;
-    const char *frame = first_frame(walk, thread, &cframe);
-    for (int steps = 0; frame && steps < MOST_STEPS; steps++) {
-        if (steps < CAREFUL_FRAMES && !is_frame(walk, frame)) {
+    bool is_seen = frame == *seen;
+    if ((steps & (steps - 1)) == 0)
+        *seen = frame;
+    return is_seen;
+}
+
+/* From a frame on. Whether it came to the end, or there was no more room. */
+static bool walk_from(struct walk *walk, const char *frame, const char *cframe)
+{
+    const char *seen = NULL;
+    for (size_t steps = 0; frame; steps++) {
+        if ((steps < CAREFUL_FRAMES && !is_frame(walk, frame)) || is_circle(frame, steps, &seen)) {
             walk->result.is_cut = true;
-            return;
+            return false;
         }
         if (is_shim(frame)) {
             if (!add_border(walk, frame))
-                return;
+                return true;
         } else if (!add_frame(walk, frame)) {
-            return;
+            return walk->result.count == walk->capacity;
         } else if (!layout->frame_owner &&
                    (!layout->frame_is_entry || frame[layout->frame_is_entry])) {
             if (!add_border(walk, cframe))
-                return;
+                return true;
             cframe = outer_cframe(walk, cframe);
         }
         frame = pointer_at(frame, layout->frame_previous);
+    }
+    return true;
+}
+
+/* On 3.11 and 3.12 the innermost frame belongs to the innermost cframe. That one may have none yet:
+ * what stands there was left by others. Then the one before is taken. */
+static void walk_chain(struct walk *walk, struct py_thread *thread)
+{
+    const char *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
+    if (layout->thread_frame) {
+        walk_from(walk, pointer_at(thread, layout->thread_frame), cframe);
+        return;
+    }
+    walk->result.is_cut = true;
+    for (int i = 0; i < 2 && cframe && is_readable(walk, cframe) && !walk->result.is_lost; i++) {
+        walk->result = (struct sample_frames_result){0};
+        if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), cframe))
+            return;
+        cframe = pointer_at(cframe, layout->cframe_previous);
     }
 }
 

@@ -14,6 +14,7 @@ struct walk {
     size_t next_evaluator;  /* the first of them from `next` on */
     size_t skipped;         /* evaluators among those put out that had no group */
     size_t unplaced;        /* groups that found no C function */
+    bool is_behind_group;   /* the last C function that was put out is the evaluator of one */
 };
 
 static const size_t NOWHERE = SIZE_MAX;
@@ -21,19 +22,19 @@ static const size_t NOWHERE = SIZE_MAX;
 /* A search that finds nothing looks at the whole stack: not for ever. */
 enum { MOST_UNPLACED = 100 };
 
-static bool is_evaluator(const struct merge_stacks *stacks, size_t number)
+static bool is_in(uint64_t pc, const struct merge_range *ranges, size_t count)
 {
-    uint64_t pc = stacks->pcs[number];
-    for (size_t i = 0; i < stacks->evaluator_count; i++)
-        if (pc >= stacks->evaluators[i].start_avma && pc < stacks->evaluators[i].end_avma)
+    for (size_t i = 0; i < count; i++)
+        if (pc >= ranges[i].start_avma && pc < ranges[i].end_avma)
             return true;
     return false;
 }
 
 static void list_evaluators(struct walk *walk)
 {
-    for (size_t i = 0; i < walk->stacks->count; i++)
-        if (is_evaluator(walk->stacks, i))
+    const struct merge_stacks *stacks = walk->stacks;
+    for (size_t i = 0; i < stacks->count; i++)
+        if (is_in(stacks->pcs[i], stacks->evaluators, stacks->evaluator_count))
             walk->result->evaluators[walk->evaluator_count++] = (uint32_t)i;
 }
 
@@ -48,11 +49,21 @@ static void put(struct merge_result *result, const uint64_t *entries, size_t cou
         result->entries[result->count++] = entries[i];
 }
 
+/* Whether the next C function called the evaluator whose group was the last, as trampolines do. */
+static bool is_at_trampoline(const struct walk *walk)
+{
+    const struct merge_stacks *stacks = walk->stacks;
+    return walk->is_behind_group &&
+           is_in(stacks->pcs[walk->next], stacks->trampolines, stacks->trampoline_count);
+}
+
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
 static void put_native(struct walk *walk, size_t end, bool has_group)
 {
     if (end <= walk->next)
         return;
+    walk->next += is_at_trampoline(walk);
+    walk->is_behind_group = has_group;
     put(walk->result, walk->stacks->pcs + walk->next, end - walk->next);
     walk->next = end;
     for (; walk->next_evaluator < walk->evaluator_count; walk->next_evaluator++) {

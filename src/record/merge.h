@@ -40,6 +40,11 @@ struct merge_stacks {
     /* Code that is known to be of the evaluator. May be none. */
     const struct merge_range *evaluators;
     size_t evaluator_count;
+
+    /* Where trampolines are: generated code that calls the evaluator and has the name of the Python
+     * function (-X perf). The function is there already, so they are left out. May be none. */
+    const struct merge_range *trampolines;
+    size_t trampoline_count;
 };
 
 enum merge_verdict {

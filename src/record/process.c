@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { MOST_CODE_NUMBERS = 1 << 26, REGISTER_PC = SAMPLE_REGISTERS - 1, REGISTER_SP = 7 };
@@ -193,6 +194,28 @@ static void refresh_maps(struct process *process)
         process->maps.list_ns = process->context->now_ns; /* not again at once */
 }
 
+/* Generated code has no table, but maybe it speaks for itself. */
+static const struct unwind_rule *rule_of_generated(const struct process *process, uint64_t avma)
+{
+    uint8_t code[32];
+    struct iovec here = {.iov_base = code, .iov_len = sizeof code};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)(avma - 1), .iov_len = sizeof code};
+    if (process->has_successor)
+        return NULL;
+    ssize_t got = process_vm_readv(process->pid, &here, 1, &there, 1, 0);
+    return got > 0 ? unwind_rule_of_code(EM_X86_64, code, (size_t)got, 1) : NULL;
+}
+
+static void note_trampolines(struct process *process, const struct process_mapping *mapping)
+{
+    struct merge_range range = {mapping->start_avma, mapping->end_avma};
+    for (size_t i = 0; i < process->trampoline_count; i++)
+        if (memcmp(&process->trampolines[i], &range, sizeof range) == 0)
+            return;
+    if (process->trampoline_count < PROCESS_TRAMPOLINES)
+        process->trampolines[process->trampoline_count++] = range;
+}
+
 static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
 {
     struct process *process = data;
@@ -207,6 +230,10 @@ static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
     if (mapping->has_bias) {
         ret_code->table = native_unwind_table(mapping->file->native);
         ret_code->bias = mapping->bias;
+    } else if (!mapping->file) {
+        ret_code->rule = rule_of_generated(process, avma);
+        if (ret_code->rule)
+            note_trampolines(process, mapping);
     }
     return true;
 }
@@ -379,7 +406,9 @@ static void take_sample(struct process *process, struct ring_record *record)
                                   .frames = room->frames,
                                   .frame_count = frame_count,
                                   .evaluators = process->evaluators.ranges,
-                                  .evaluator_count = process->evaluators.count};
+                                  .evaluator_count = process->evaluators.count,
+                                  .trampolines = process->trampolines,
+                                  .trampoline_count = process->trampoline_count};
     struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
                                   .evaluators = room->evaluators,

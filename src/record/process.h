@@ -39,7 +39,7 @@ struct process_context {
     uint64_t now_ns;
 };
 
-enum { PROCESS_CACHE_BITS = 13 };
+enum { PROCESS_CACHE_BITS = 13, PROCESS_TRAMPOLINES = 16 };
 
 struct process_cached {
     uint64_t frame; /* 0: free */
@@ -65,6 +65,8 @@ struct process {
     struct known_stacks known_stacks;
     struct thread_frames thread_frames;
     struct evaluators evaluators;
+    struct merge_range trampolines[PROCESS_TRAMPOLINES]; /* mappings that have some */
+    size_t trampoline_count;
     struct hashtable threads;                                 /* by tid: enum thread_state */
     VECTOR(uint32_t) functions;                               /* by code number */
     struct process_cached addresses[1 << PROCESS_CACHE_BITS]; /* of Python frames */

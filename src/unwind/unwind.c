@@ -120,6 +120,13 @@ bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t
     return has_pc && cpu->known >> machine->sp & 1;
 }
 
+const struct unwind_rule *unwind_rule_of_code(uint16_t elf_machine, const uint8_t *code,
+                                              size_t bytes, size_t at)
+{
+    const struct unwind_machine *machine = unwind_machine_of(elf_machine);
+    return machine && machine->code_rule ? machine->code_rule(code, bytes, at) : NULL;
+}
+
 /* The kernel's side of returning from a signal handler has an address of its own: behind the system
  * call that never returns, which is behind the end of what libc describes. */
 static const struct unwind_rule *rule_of_sigreturn(const struct unwind_table *table, uint64_t svma)
@@ -134,6 +141,8 @@ static const struct unwind_rule *ask_for_rule(struct unwinder *unwinder, uint64_
     const struct unwind_rule *rule = NULL;
     if (!unwinder->finder.find(unwinder->finder.context, avma, &code))
         return NULL;
+    if (code.rule)
+        return code.rule;
     if (code.table)
         rule = unwind_table_find(code.table, avma - code.bias);
     if (code.table && !rule)

@@ -56,10 +56,11 @@ struct unwind_frames {
 struct unwind_code {
     const struct unwind_table *table; /* NULL: only frame pointers can help */
     uint64_t bias;                    /* avma - svma of the table */
+    const struct unwind_rule *rule;   /* for this very address; NULL: see the table */
 };
 
-/* Finds the code at an avma; false when nothing executable is known to be there. The tables must
- * stay valid until unwinder_forget or unwinder_close. */
+/* Finds the code at an avma; false when nothing executable is known to be there. Tables and rules
+ * must stay valid until unwinder_forget or unwinder_close. */
 struct unwind_finder {
     bool (*find)(void *context, uint64_t avma, struct unwind_code *ret_code);
     void *context;
@@ -85,6 +86,11 @@ void unwinder_forget(struct unwinder *unwinder);
  * pointer are not among them. */
 bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
                              struct unwind_sample *ret_sample);
+
+/* The rule for an address in code that has no table, from the code itself: the bytes around the
+ * address, which is that of code[at]. NULL when they are not of a kind that is known. */
+const struct unwind_rule *unwind_rule_of_code(uint16_t elf_machine, const uint8_t *code,
+                                              size_t bytes, size_t at);
 
 /* Allocates nothing, and keeps nothing of the sample. */
 enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample,

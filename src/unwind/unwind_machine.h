@@ -24,9 +24,13 @@ struct unwind_machine {
     uint64_t code_mask;                    /* the bits of a return address that are the address */
     struct unwind_rule frame_pointer_rule; /* for code of which nothing else is known */
     uint8_t perf_registers[64];            /* perf's number -> DWARF's, UNWIND_PERF_PC, or none */
+    /* See unwind_rule_of_code; NULL: no such code is known. */
+    const struct unwind_rule *(*code_rule)(const uint8_t *code, size_t bytes, size_t at);
 };
 
 extern const struct unwind_machine unwind_x86_64, unwind_aarch64;
+
+const struct unwind_rule *unwind_code_rule_x86_64(const uint8_t *code, size_t bytes, size_t at);
 
 /* NULL for a machine that is not known. */
 const struct unwind_machine *unwind_machine_of(uint16_t elf_machine);

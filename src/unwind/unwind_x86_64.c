@@ -31,6 +31,7 @@ const struct unwind_machine unwind_x86_64 = {
             .place_count = 1,
             .places = {{.kind = UNWIND_AT_CFA, .offset = -16, .target = RBP}},
         },
+    .code_rule = unwind_code_rule_x86_64,
     .perf_registers =
         {0, 3, 2, 1, 4, 5,                                        /* rax, rbx, rcx, rdx, rsi, rdi */
          RBP, RSP, UNWIND_PERF_PC, [9 ... 15] = UNWIND_PERF_NONE, /* flags, segments */

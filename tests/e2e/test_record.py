@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from . import samply as samply_module
+from . import name_files, samply as samply_module
+from ..builds import BUILD, built
 from .cli import pitviper
 from .interpreters import every_python
 from .perf import Perf
@@ -65,6 +66,81 @@ def test_the_chain_of_the_documents_script_is_whole(recorder, python):
     profile = recorder.profile().while_running(FOO_BAR_BAZ)
     assert profile.share_of(chain(*CHAIN)) >= 0.99
     assert profile.share_of(calls("_start", "py::foo:" + str(FOO_BAR_BAZ))) >= 0.99
+
+
+# Ways to have trampolines, which have the names of the functions, too.
+SUPPORT = {"-X perf": ["-X", "perf"], "-X perf_jit": ["-X", "perf_jit"], "run": []}
+
+CALLS = """
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+def main():
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        fib(12)
+main()
+"""
+
+
+def with_support(python, support):
+    """The interpreter with trampolines switched on in this way; skips where there is no such way."""
+    if support == "run":
+        return [built(BUILD, "pitviper"), "run", "--", python]
+    if not python.perf_support or (support == "-X perf_jit" and python.version < (3, 13)):
+        pytest.skip(f"this interpreter has no {support}")
+    return [python, *SUPPORT[support]]
+
+
+@pytest.mark.parametrize("support", SUPPORT)
+@every_python()
+def test_functions_with_trampolines_are_there_once(recorder, python, support):
+    command = with_support(python, support)
+    status, _, err = recorder.run("-F", 999, "-g", *command, FOO_BAR_BAZ, 1)
+    assert status == 0, err
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 99, err
+    profile = recorder.profile()
+    for pid in {sample.pid for sample in profile.samples}:
+        name_files.remove(pid)
+    script = profile.while_running(FOO_BAR_BAZ)
+    whole = [sample for sample in script.samples
+             if [frame.function for frame in sample.stack if frame.file == str(FOO_BAR_BAZ)] == CHAIN]
+    assert len(whole) >= 0.99 * len(script.samples)
+
+
+@pytest.mark.parametrize("support", SUPPORT)
+@every_python()
+def test_interrupted_trampolines_are_unwound(recorder, python, support):
+    command = with_support(python, support)
+    status, out, err = recorder.run("-F", 4999, *command, "-c", SPIN + CALLS)
+    assert status == 0, err
+    name_files.remove(int(out.split()[1]))
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 98, err
+    assert float(re.search(r"unmatched ([\d.]+) %", err)[1]) <= 1, err
+
+
+CALLBACKS = """
+def key(n):
+    return -n
+def main():
+    numbers = list(range(1000))
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        sorted(numbers, key=key)
+        list(map(key, numbers))
+main()
+"""
+
+
+@every_python()
+def test_calls_that_begin_are_no_obstacle(recorder, python):
+    """C code calls a Python function every few hundred nanoseconds: many samples come when the
+    evaluator has begun, but not yet all of what it notes of the new frame."""
+    status, _, err = recorder.run("-F", 9999, python, "-c", SPIN + CALLBACKS)
+    assert status == 0, err
+    samples = int(re.search(r"([\d,]+) samples", err)[1].replace(",", ""))
+    cut = re.search(r"([\d,]+) cut", err)
+    assert int(cut[1].replace(",", "") if cut else 0) <= 0.002 * samples, err
+    assert float(re.search(r"unmatched ([\d.]+) %", err)[1]) <= 1, err
 
 
 @every_python()

@@ -128,6 +128,29 @@ static void test_an_evaluator_that_starts_has_no_python(void **state)
     assert_merged(EVALUATOR, 0x200, EVALUATOR + 1, 0x9001);
 }
 
+static void test_trampolines_are_left_out_behind_their_functions(void **state)
+{
+    (void)state;
+    enum { TRAMPOLINE = 0x700 };
+    static const struct merge_range generated = {TRAMPOLINE, TRAMPOLINE + 0x100};
+    begin();
+    stacks.trampolines = &generated;
+    stacks.trampoline_count = 1;
+    native(TRAMPOLINE); /* interrupted in it */
+    native(EVALUATOR);
+    native(TRAMPOLINE + 1);
+    native(0x200);
+    native(TRAMPOLINE + 2); /* somebody else's */
+    native(EVALUATOR + 1);
+    native(TRAMPOLINE + 3);
+    python(0x9001);
+    border(1);
+    python(0x9002);
+    border(5);
+    assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+    assert_merged(TRAMPOLINE, EVALUATOR, 0x9001, 0x200, TRAMPOLINE + 2, EVALUATOR + 1, 0x9002);
+}
+
 static void test_borders_without_address_are_counted_by_code(void **state)
 {
     (void)state;
@@ -279,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_one_evaluator_runs_several_functions),
         cmocka_unit_test(test_addresses_decide_where_no_code_is_known),
         cmocka_unit_test(test_an_evaluator_that_starts_has_no_python),
+        cmocka_unit_test(test_trampolines_are_left_out_behind_their_functions),
         cmocka_unit_test(test_borders_without_address_are_counted_by_code),
         cmocka_unit_test(test_without_addresses_the_innermost_may_be_starting),
         cmocka_unit_test(test_python_behind_a_cut_stack_comes_last),
