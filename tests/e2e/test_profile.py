@@ -57,6 +57,10 @@ def explained(peer, mine):
         return True  # the start of such a table, which nothing names; see PLT in tables.py
     if mine.name.startswith("*ABS*") and peer.name.endswith("@plt"):
         return True  # a function that is chosen at run time, see there, too
+    if peer.name == UNKNOWN and mine.module == "[vdso]":
+        return True  # perf reads it from its own process, and not everywhere
+    if peer.name + "_end" == mine.name:
+        return True  # a label in the last byte of a function (glibc 2.41): perf finds one or the other
     return False
 
 

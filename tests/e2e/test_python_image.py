@@ -90,22 +90,41 @@ def chains_of(perf, data):
         yield re.findall(r"^\s+[0-9a-f]+ (.*)\n  (.*)$", block, re.MULTILINE)
 
 
+def readable(perf, functions):
+    """The functions with names that this perf can read.
+
+    perf 6.12 gets its lines from addr2line and takes a letter that is not ASCII for the end of it:
+    that function and some of those that follow have none. It is asked."""
+    folder = perf.folder / "letters"
+    folder.mkdir()
+    letters = [("f", "/srv/ä.py", 1, [2])]
+    data, _ = make(folder, letters)
+    if list(chains_of(perf, data)) == list(expected_chains(letters)):
+        return functions
+    plain = [[text.encode("ascii", "replace").decode().replace("?", "x") for text in function[:2]]
+             for function in functions]
+    plain = [(*names, *function[2:]) for names, function in zip(plain, functions)]
+    return [function for function in plain if symbol(function).isascii()]  # "…" in long ones
+
+
 def rows(report):
     return [line.rstrip() for line in report.splitlines() if line and not line.startswith("#")]
 
 
 @pytest.mark.parametrize("where", ["path", "cache"])
 def test_perf_shows_names_and_lines(perf, where):
-    data, image = make(perf.folder, FUNCTIONS)
+    functions = readable(perf, FUNCTIONS)
+    data, image = make(perf.folder, functions)
     if where == "cache":
         put_into_cache(image, perf.folder / "buildids")
-    assert list(chains_of(perf, data)) == list(expected_chains(FUNCTIONS))
+    assert list(chains_of(perf, data)) == list(expected_chains(functions))
 
 
 @pytest.mark.parametrize("where", ["path", "cache", "recording"])
 @pytest.mark.parametrize("columns", ["sym", "srcline", "sym,srcline"])
 def test_reports_show_names_and_lines(perf, columns, where, monkeypatch):
-    data, image = make(perf.folder, FUNCTIONS, *(["bare"] if where != "recording" else []))
+    functions = readable(perf, FUNCTIONS)
+    data, image = make(perf.folder, functions, *(["bare"] if where != "recording" else []))
     question = ["report", "--stdio", "-g", "none", "--no-children", "--sort", columns, "-i", data]
     theirs = rows(perf.run(*question))
     if where == "cache":
@@ -117,7 +136,7 @@ def test_reports_show_names_and_lines(perf, columns, where, monkeypatch):
         image.unlink()
     ours = rows(pitviper(*question).out)
     assert ours == theirs
-    places = [frames[0] for frames in expected_chains(FUNCTIONS)]
+    places = [frames[0] for frames in expected_chains(functions)]
     text = "\n".join(ours)
     for name, line in places:
         assert "sym" not in columns or name in text
@@ -130,9 +149,10 @@ def places_of(report):
 
 
 def test_perf_shows_the_lines_of_callers(perf):
-    data, _ = make(perf.folder, FUNCTIONS)
+    functions = readable(perf, FUNCTIONS)
+    data, _ = make(perf.folder, functions)
     question = ["report", "--stdio", "-g", "none", "--children", "--sort", "sym,srcline", "-i", data]
-    expected = {frame for chain in expected_chains(FUNCTIONS) for frame in chain}
+    expected = {frame for chain in expected_chains(functions) for frame in chain}
     assert places_of(perf.run(*question)) == expected
     assert places_of(pitviper(*question).out) == expected
 
@@ -161,7 +181,12 @@ def test_any_names_make_a_valid_image(perf):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=True).stderr
     assert problems == ""
-    assert list(chains_of(perf, data)) == list(expected_chains(ODD))
+    functions = readable(perf, ODD)
+    if functions != ODD:
+        assert list(chains_of(perf, make(perf.folder, functions)[0])) == list(expected_chains(functions))
+        data, image = make(perf.folder, ODD)
+    else:
+        assert list(chains_of(perf, data)) == list(expected_chains(ODD))
     image.unlink()
     ours = pitviper("report", "--stdio", "-g", "none", "--sort", "sym,srcline", "-i", data)
     assert ours.status == 0

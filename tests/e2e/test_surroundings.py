@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ..builds import BUILD, CHECKOUT, built
+from ..builds import CHECKOUT
 from .environments import with_wheel
 from .interpreters import every_python
 from .name_files import perf_map_of, read_perf_map
 from .private_tmp import in_private_tmp, obstacle
 from .programs import run, with_support
+from .unprivileged import need_open_checkout
 
 TARGETS = CHECKOUT / "tests" / "targets"
 DENY = [sys.executable, TARGETS / "deny_syscalls.py"]
@@ -189,8 +190,7 @@ def test_a_setuid_program(compiled):
     program.parent.chmod(0o755)
     program.chmod(0o4755)
     as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    if run(*as_nobody, built(BUILD, "pitviper"), "help").status != 0:
-        pytest.skip("others than root cannot reach the build folder")
+    need_open_checkout()
     plain = run(*as_nobody, program)
     if plain.out != "secure, alone\n":
         pytest.skip("setuid has no effect here (mounted with nosuid?)")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ..builds import CHECKOUT
 from .command import words
 from .private_tmp import obstacle, propagation
 from .targets import DENY_SYSCALLS
@@ -25,6 +26,12 @@ SHOW = 'mount --bind "$2" "$3" && mount --rbind "$0" "$1" && shift 3 && exec "$@
 def closed_folder(path):
     """The outermost folder above a path that others may not pass, or None."""
     return next((folder for folder in reversed(path.parents) if not folder.stat().st_mode & 1), None)
+
+
+def need_open_checkout():
+    closed = closed_folder(CHECKOUT / "tests")
+    if closed:
+        pytest.skip(f"others than root cannot reach this checkout: {closed} is closed to them")
 
 
 def showing(folder, python):
@@ -48,6 +55,7 @@ def ordinary(folder, python, *capabilities):
         if capabilities:
             pytest.skip("only root can give " + ", ".join(capabilities))
         return []
+    need_open_checkout()
     os.chown(folder, NOBODY, NOBODY)
     rights = ",".join(["-all", *("+" + name for name in capabilities)])
     return [*showing(folder, python), *BECOME, "--inh-caps=" + rights, "--ambient-caps=" + rights,
