@@ -4,6 +4,7 @@
  * (the stack was cut off) behind all of them, otherwise where the walk is. */
 #include "record/merge.h"
 
+#include "base/vector.h"
 #include "formats/sample_ring.h"
 
 struct walk {
@@ -46,6 +47,19 @@ static void put(struct merge_result *result, const uint64_t *entries, size_t cou
     }
     for (size_t i = 0; i < count; i++) /* one or two, mostly */
         result->entries[result->count++] = entries[i];
+}
+
+static void put_frames(struct merge_result *result, const uint64_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i])
+            continue;
+        if (result->count == result->capacity) {
+            result->is_cut = true;
+            return;
+        }
+        result->entries[result->count++] = frames[i];
+    }
 }
 
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
@@ -102,18 +116,21 @@ static void find_place(struct walk *walk, uint64_t border)
     if (walk->unplaced < MOST_UNPLACED)
         place = avma ? find_by_address(walk, avma) : find_by_code(walk);
     if (place != NOWHERE) {
+        if (avma && !is_evaluator(walk->stacks, place))
+            walk->result->is_regular = false;
         if (avma && walk->result->on_evaluator)
             walk->result->on_evaluator(walk->result->context, walk->stacks->pcs[place]);
         put_native(walk, place + 1, true);
         return;
     }
+    walk->result->is_regular = false;
     walk->unplaced++;
     if (walk->unplaced < MOST_UNPLACED && is_behind_all(walk, avma))
         put_native(walk, walk->stacks->count, false);
 }
 
 /* Without addresses: when there is one evaluator more than groups, the innermost is the one that
- * has no Python frame yet. */
+ * has no Python frame yet. With addresses that makes no difference, if it is so. */
 static void skip_starting(struct walk *walk)
 {
     const struct merge_stacks *stacks = walk->stacks;
@@ -122,8 +139,16 @@ static void skip_starting(struct walk *walk)
         groups += (stacks->frames[i] & SAMPLE_FRAME_BORDER) != 0;
         unknown += stacks->frames[i] == SAMPLE_FRAME_BORDER;
     }
-    if (unknown && walk->evaluator_count == groups + 1)
+    if ((unknown || stacks->is_inner) && walk->evaluator_count == groups + 1)
         put_native(walk, find_by_code(walk) + 1, false);
+}
+
+static struct merge_step step_of(const struct walk *walk, size_t frames)
+{
+    return (struct merge_step){.natives = (uint32_t)walk->next,
+                               .frames = (uint32_t)frames,
+                               .entries = (uint32_t)walk->result->count,
+                               .skipped = (uint32_t)walk->skipped};
 }
 
 enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
@@ -131,18 +156,26 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
     struct walk walk = {.stacks = stacks, .result = result};
     result->count = 0;
     result->is_cut = false;
+    result->is_regular = true;
+    if (result->steps)
+        result->steps->count = 0;
     list_evaluators(&walk);
     skip_starting(&walk);
     for (size_t i = 0; i < stacks->frame_count;) {
+        if (result->steps)
+            (void)vector_push(result->steps, step_of(&walk, i));
         size_t start = i;
         while (i < stacks->frame_count && !(stacks->frames[i] & SAMPLE_FRAME_BORDER))
             i++;
         bool is_cut_off = i == stacks->frame_count; /* a group without its border */
+        result->is_regular &= !is_cut_off;
         find_place(&walk, is_cut_off ? 0 : stacks->frames[i]);
-        put(result, stacks->frames + start, i - start);
+        put_frames(result, stacks->frames + start, i - start);
         i += !is_cut_off;
     }
+    result->passed = walk.next;
     put_native(&walk, stacks->count, false);
+    result->skipped = walk.skipped;
     if ((walk.unplaced && stacks->is_complete) || walk.skipped > 1)
         return MERGE_UNMATCHED;
     return walk.skipped ? MERGE_STARTING : MERGE_MATCHED;
