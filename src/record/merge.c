@@ -51,15 +51,18 @@ static void put(struct merge_result *result, const uint64_t *entries, size_t cou
 
 static void put_frames(struct merge_result *result, const uint64_t *frames, size_t count)
 {
+    uint64_t *entries = result->entries;
+    size_t length = result->count, capacity = result->capacity;
     for (size_t i = 0; i < count; i++) {
         if (!frames[i])
             continue;
-        if (result->count == result->capacity) {
+        if (length == capacity) {
             result->is_cut = true;
-            return;
+            break;
         }
-        result->entries[result->count++] = frames[i];
+        entries[length++] = frames[i];
     }
+    result->count = length;
 }
 
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
