@@ -8,7 +8,7 @@
 
 enum {
     PERFDATA_PACK_MOST_BYTES = 512 << 10, /* unpacked; readers take that much room */
-    PERFDATA_PACK_LEVEL = 1,
+    PERFDATA_PACK_LEVEL = 2, /* of deep stacks smaller than 1 makes them, and no slower */
 };
 
 /* A zeroed one is valid. */

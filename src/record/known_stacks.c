@@ -104,20 +104,20 @@ static struct known_joint find_joint(const struct known_stack *stack, size_t hel
     size_t known = last ? find_frame(stack, first, frames->cfas[last - 1]) : stack->marked;
     if (known == stack->marked)
         return (struct known_joint){0};
-    return (struct known_joint){.stack = stack, .unwound = last - 1, .known = known};
+    return (struct known_joint){.stack = stack,
+                                .unwound = last - 1,
+                                .known = known,
+                                .left = stack->frames.count - known - 1,
+                                .version = stack->version};
 }
 
-static void append_known(struct known_joint joint, struct unwind_frames *frames,
-                         enum unwind_end *end)
+void known_stacks_append(struct known_joint joint, struct unwind_frames *frames, size_t count)
 {
-    const struct known_frame *next = &joint.stack->frames.items[joint.known + 1];
-    size_t left = joint.stack->frames.count - joint.known - 1;
-    frames->count = joint.unwound + 1;
-    for (; left > 0 && frames->count < frames->capacity; left--, next++, frames->count++) {
-        frames->pcs[frames->count] = next->pc;
-        frames->cfas[frames->count] = next->cfa;
+    for (; frames->count < count; frames->count++) {
+        size_t number = joint.known + (frames->count - joint.unwound);
+        frames->pcs[frames->count] = joint.stack->frames.items[number].pc;
+        frames->cfas[frames->count] = joint.stack->frames.items[number].cfa;
     }
-    *end = left ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
 /* Tells a thread of a stack, which becomes the one it knows now. */
@@ -155,7 +155,10 @@ struct known_joint known_stacks_join(struct known_stacks *stacks, struct sample_
     table->used_ns = record->time_ns;
     joint = find_joint(stack, known.count, frames);
     if (joint.stack) {
-        append_known(joint, frames, end);
+        size_t room = frames->capacity - joint.unwound - 1;
+        *end = joint.left > room ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+        joint.left = joint.left > room ? room : joint.left;
+        frames->count = joint.unwound + 1;
     } else if (record->time_ns > table->told_ns) {
         struct known_stack nothing = {.frames = table->before.frames};
         nothing.frames.count = 0;
@@ -234,7 +237,7 @@ static bool collect(struct known_stack *stack, const struct ring_record_sample *
 }
 
 void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
-                       const struct ring_record *record, const struct unwind_frames *frames,
+                       const struct ring_record *record, struct unwind_frames *frames,
                        struct known_joint joint)
 {
     const struct ring_record_sample *sample = &record->sample;
@@ -251,6 +254,8 @@ void known_stacks_tell(struct known_stacks *stacks, struct sample_ring *ring,
     struct known_stack next = table->before;
     next.end_avma =
         joint.stack ? joint.stack->end_avma : sample->registers[REGISTER_SP] + sample->stack_bytes;
+    if (joint.stack)
+        known_stacks_append(joint, frames, joint.unwound + 1 + joint.left);
     bool is_stack = collect(&next, sample, frames, joint);
     table->before.frames = next.frames;
     if (is_stack)

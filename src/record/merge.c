@@ -4,6 +4,7 @@
  * (the stack was cut off) behind all of them, otherwise where the walk is. */
 #include "record/merge.h"
 
+#include "base/vector.h"
 #include "formats/sample_ring.h"
 
 struct walk {
@@ -30,11 +31,15 @@ static bool is_in(uint64_t pc, const struct merge_range *ranges, size_t count)
     return false;
 }
 
+static bool is_evaluator(const struct merge_stacks *stacks, size_t number)
+{
+    return is_in(stacks->pcs[number], stacks->evaluators, stacks->evaluator_count);
+}
+
 static void list_evaluators(struct walk *walk)
 {
-    const struct merge_stacks *stacks = walk->stacks;
-    for (size_t i = 0; i < stacks->count; i++)
-        if (is_in(stacks->pcs[i], stacks->evaluators, stacks->evaluator_count))
+    for (size_t i = 0; i < walk->stacks->count; i++)
+        if (is_evaluator(walk->stacks, i))
             walk->result->evaluators[walk->evaluator_count++] = (uint32_t)i;
 }
 
@@ -55,6 +60,22 @@ static bool is_at_trampoline(const struct walk *walk)
     const struct merge_stacks *stacks = walk->stacks;
     return walk->is_behind_group &&
            is_in(stacks->pcs[walk->next], stacks->trampolines, stacks->trampoline_count);
+}
+
+static void put_frames(struct merge_result *result, const uint64_t *frames, size_t count)
+{
+    uint64_t *entries = result->entries;
+    size_t length = result->count, capacity = result->capacity;
+    for (size_t i = 0; i < count; i++) {
+        if (!frames[i])
+            continue;
+        if (length == capacity) {
+            result->is_cut = true;
+            break;
+        }
+        entries[length++] = frames[i];
+    }
+    result->count = length;
 }
 
 /* Puts out the C functions up to `end`; the last one is the evaluator of a group or not. */
@@ -113,18 +134,21 @@ static void find_place(struct walk *walk, uint64_t border)
     if (walk->unplaced < MOST_UNPLACED)
         place = avma ? find_by_address(walk, avma) : find_by_code(walk);
     if (place != NOWHERE) {
+        if (avma && !is_evaluator(walk->stacks, place))
+            walk->result->is_regular = false;
         if (avma && walk->result->on_evaluator)
             walk->result->on_evaluator(walk->result->context, walk->stacks->pcs[place]);
         put_native(walk, place + 1, true);
         return;
     }
+    walk->result->is_regular = false;
     walk->unplaced++;
     if (walk->unplaced < MOST_UNPLACED && is_behind_all(walk, avma))
         put_native(walk, walk->stacks->count, false);
 }
 
 /* Without addresses: when there is one evaluator more than groups, the innermost is the one that
- * has no Python frame yet. */
+ * has no Python frame yet. With addresses that makes no difference, if it is so. */
 static void skip_starting(struct walk *walk)
 {
     const struct merge_stacks *stacks = walk->stacks;
@@ -133,8 +157,16 @@ static void skip_starting(struct walk *walk)
         groups += (stacks->frames[i] & SAMPLE_FRAME_BORDER) != 0;
         unknown += stacks->frames[i] == SAMPLE_FRAME_BORDER;
     }
-    if (unknown && walk->evaluator_count == groups + 1)
+    if ((unknown || stacks->is_inner) && walk->evaluator_count == groups + 1)
         put_native(walk, find_by_code(walk) + 1, false);
+}
+
+static struct merge_step step_of(const struct walk *walk, size_t frames)
+{
+    return (struct merge_step){.natives = (uint32_t)walk->next,
+                               .frames = (uint32_t)frames,
+                               .entries = (uint32_t)walk->result->count,
+                               .skipped = (uint32_t)walk->skipped};
 }
 
 enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
@@ -142,18 +174,26 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
     struct walk walk = {.stacks = stacks, .result = result};
     result->count = 0;
     result->is_cut = false;
+    result->is_regular = true;
+    if (result->steps)
+        result->steps->count = 0;
     list_evaluators(&walk);
     skip_starting(&walk);
     for (size_t i = 0; i < stacks->frame_count;) {
+        if (result->steps)
+            (void)vector_push(result->steps, step_of(&walk, i));
         size_t start = i;
         while (i < stacks->frame_count && !(stacks->frames[i] & SAMPLE_FRAME_BORDER))
             i++;
         bool is_cut_off = i == stacks->frame_count; /* a group without its border */
+        result->is_regular &= !is_cut_off;
         find_place(&walk, is_cut_off ? 0 : stacks->frames[i]);
-        put(result, stacks->frames + start, i - start);
+        put_frames(result, stacks->frames + start, i - start);
         i += !is_cut_off;
     }
+    result->passed = walk.next;
     put_native(&walk, stacks->count, false);
+    result->skipped = walk.skipped;
     if ((walk.unplaced && stacks->is_complete) || walk.skipped > 1)
         return MERGE_UNMATCHED;
     return walk.skipped ? MERGE_STARTING : MERGE_MATCHED;

@@ -33,9 +33,14 @@ struct merge_stacks {
     uint64_t stack_avma; /* the stack pointer: where the innermost one's part begins */
     bool is_complete;    /* no C function is missing at the end */
 
-    /* What stands for each Python frame, and borders: SAMPLE_FRAME_BORDER and an address or 0. */
+    /* What stands for each Python frame, 0 when it is not to be shown, and borders:
+     * SAMPLE_FRAME_BORDER and an address or 0. */
     const uint64_t *frames;
     size_t frame_count;
+
+    /* These are the inner parts of larger stacks: outside, each evaluator has a group, and borders
+     * may have no address. */
+    bool is_inner;
 
     /* Code that is known to be of the evaluator. May be none. */
     const struct merge_range *evaluators;
@@ -53,6 +58,18 @@ enum merge_verdict {
     MERGE_UNMATCHED, /* evaluators and borders don't agree */
 };
 
+/* Where the walk over both stacks was when it came to a group of Python frames. */
+struct merge_step {
+    uint32_t natives, frames; /* that it had passed */
+    uint32_t entries;         /* that it had put out */
+    uint32_t skipped;         /* evaluators without a group among the C functions */
+};
+
+struct merge_steps {
+    struct merge_step *items; /* a vector; owned by who has it */
+    size_t count, capacity;
+};
+
 /* Room for the result. */
 struct merge_result {
     uint64_t *entries;
@@ -64,6 +81,11 @@ struct merge_result {
     /* Called, when not NULL, for each C function that a border's address was found in. */
     void (*on_evaluator)(void *context, uint64_t pc_avma);
     void *context;
+
+    struct merge_steps *steps; /* when not NULL: one for each group, as memory allows */
+    bool is_regular;           /* each group has a border, and an evaluator's code of its own */
+    size_t passed;             /* C functions, up to the last group */
+    size_t skipped;            /* evaluators without a group */
 };
 
 /* Every C function and every Python frame gets its place, also where they don't agree. Linear. */

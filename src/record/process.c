@@ -310,21 +310,18 @@ static enum unwind_end unwind_copy(struct process *process, const struct ring_re
     return unwind(process->unwinder, &state, frames);
 }
 
+/* Without what is known behind the joint. */
 static enum unwind_end unwind_sample(struct process *process, struct ring_record *record,
-                                     struct unwind_frames *frames)
+                                     struct unwind_frames *frames, struct known_joint *ret_joint)
 {
-    struct known_stacks *known_stacks = &process->known_stacks;
-    struct known_joint joint = {0};
+    *ret_joint = (struct known_joint){0};
+    if (!(record->flags & SAMPLE_STACK_KNOWN))
+        return unwind_copy(process, record, frames);
+    struct sample_known_stack known = known_stacks_take(&record->sample);
     enum unwind_end end;
-    if (record->flags & SAMPLE_STACK_KNOWN) {
-        struct sample_known_stack known = known_stacks_take(&record->sample);
-        unwind_copy(process, record, frames);
-        joint = known_stacks_join(known_stacks, &process->ring, record, known, frames, &end);
-    } else {
-        end = unwind_copy(process, record, frames);
-    }
-    if (end == UNWIND_COMPLETE)
-        known_stacks_tell(known_stacks, &process->ring, record, frames, joint);
+    unwind_copy(process, record, frames);
+    *ret_joint =
+        known_stacks_join(&process->known_stacks, &process->ring, record, known, frames, &end);
     return end;
 }
 
@@ -386,6 +383,20 @@ static void put_chains(struct process *process, const struct ring_record *record
     }
 }
 
+/* The joint's part of the C functions is not there yet. */
+static enum merge_verdict merge_sample(const struct thread_frames_taken *frames,
+                                       struct unwind_frames *native, struct known_joint joint,
+                                       struct merge_stacks *stacks, struct merge_result *result)
+{
+    struct kept_chain_stacks parts = {
+        .merge = stacks, .native = native, .joint = joint, .same_frames = frames->same};
+    if (frames->chain)
+        return kept_chain_merge(frames->chain, &parts, result);
+    known_stacks_append(joint, native, native->count + joint.left);
+    stacks->count = native->count;
+    return merge(stacks, result);
+}
+
 static void take_sample(struct process *process, struct ring_record *record)
 {
     struct process_context *context = process->context;
@@ -394,17 +405,17 @@ static void take_sample(struct process *process, struct ring_record *record)
         .pcs = room->pcs, .cfas = room->cfas, .capacity = RECORDING_CHAIN_MOST};
     if (process->ring.header->evaluator_avma && !process->evaluators.is_named)
         evaluators_name(&process->evaluators, &process->maps, process->ring.header->evaluator_avma);
-    enum unwind_end end = unwind_sample(process, record, &native);
-    bool is_cut;
-    size_t frame_count = thread_frames_take(&process->thread_frames, record, room->frames,
-                                            room->frame_capacity, &is_cut);
+    struct known_joint joint;
+    enum unwind_end end = unwind_sample(process, record, &native, &joint);
+    struct thread_frames_taken frames;
+    thread_frames_take(&process->thread_frames, record, room->frames, room->frame_capacity,
+                       &frames);
     struct merge_stacks stacks = {.pcs = native.pcs,
                                   .cfas = native.cfas,
-                                  .count = native.count,
                                   .stack_avma = record->sample.registers[REGISTER_SP],
                                   .is_complete = end == UNWIND_COMPLETE,
-                                  .frames = room->frames,
-                                  .frame_count = frame_count,
+                                  .frames = frames.items,
+                                  .frame_count = frames.count,
                                   .evaluators = process->evaluators.ranges,
                                   .evaluator_count = process->evaluators.count,
                                   .trampolines = process->trampolines,
@@ -414,12 +425,14 @@ static void take_sample(struct process *process, struct ring_record *record)
                                   .evaluators = room->evaluators,
                                   .on_evaluator = on_evaluator,
                                   .context = process};
-    struct user_part user = {.chain = merged.entries,
-                             .verdict = merge(&stacks, &merged),
+    struct user_part user = {.verdict = merge_sample(&frames, &native, joint, &stacks, &merged),
                              .has_python = stacks.frame_count > 0};
+    if (end == UNWIND_COMPLETE)
+        known_stacks_tell(&process->known_stacks, &process->ring, record, &native, joint);
+    user.chain = merged.entries;
     user.count = merged.count;
     user.end = merged.is_cut ? UNWIND_TRUNCATED : end;
-    context->counts.cut += is_cut || record->flags & SAMPLE_CUT;
+    context->counts.cut += frames.is_cut || record->flags & SAMPLE_CUT;
     struct recording_sample sample = {.weight_ns = record->sample.weight_ns,
                                       .is_waiting = record->flags & SAMPLE_WAITING};
     if (sample.weight_ns)

@@ -1,5 +1,8 @@
-/* A stack is kept with its outermost frame first: what a sample keeps of it is its beginning, and
- * what the sample has comes behind that.
+/* A stack stands at the end of its room, as stacks do: what a sample keeps of it stays where it is,
+ * and what the sample has comes before that.
+ *
+ *     | free                 | of this sample    | kept of those before   | missing |
+ *                            ^ innermost                      outermost ^
  *
  * A sample says which one it follows. If that was not taken here, for whatever reason, the frames
  * that it kept are missing: nothing stands for them, until the thread tells all again.
@@ -7,6 +10,8 @@
  * Threads don't tell when they end. Since all frames are told after a pause, a stack of which
  * nothing was heard for longer is of no more use. */
 #include "record/thread_frames.h"
+
+#include <string.h>
 
 enum { NS_PER_SECOND = 1000000000, FIRST_MOST = 64 };
 
@@ -16,14 +21,23 @@ struct thread_frames_stack {
     uint32_t tid;
     uint32_t deep_number; /* of the sample that it is of */
     uint64_t time_ns;
-    VECTOR(uint64_t) resolved;
-    size_t missing; /* of them, the first ones: all 0 */
+    uint64_t *room;  /* owned */
+    size_t capacity; /* of `room` */
+    size_t count;    /* of frames, at its end */
+    size_t missing;  /* of them, the last ones: all 0 */
+    struct kept_chain chain;
 };
+
+static void free_stack(struct thread_frames_stack *stack)
+{
+    free(stack->room);
+    kept_chain_done(&stack->chain);
+}
 
 static void forget_all(struct thread_frames *threads)
 {
     for (size_t i = 0; i < threads->stacks.count; i++)
-        vector_done(&threads->stacks.items[i].resolved);
+        free_stack(&threads->stacks.items[i]);
     threads->stacks.count = 0;
 }
 
@@ -43,7 +57,7 @@ static int forget_old(struct thread_frames *threads, uint64_t now_ns)
     for (size_t i = 0; i < threads->stacks.count; i++) {
         struct thread_frames_stack *stack = &threads->stacks.items[i];
         if (now_ns > stack->time_ns + PAUSE_NS) {
-            vector_done(&stack->resolved);
+            free_stack(stack);
             continue;
         }
         if (result == 0)
@@ -79,68 +93,94 @@ static uint64_t resolve(const struct thread_frames *threads, uint64_t frame)
     return frame & SAMPLE_FRAME_BORDER ? frame : threads->resolve(threads->context, frame);
 }
 
+static uint64_t *innermost(const struct thread_frames_stack *stack)
+{
+    return stack->room + (stack->capacity - stack->count);
+}
+
+/* Room for `wanted` frames in all. 0 or -ENOMEM. */
+static int reserve(struct thread_frames_stack *stack, size_t wanted)
+{
+    if (wanted <= stack->capacity)
+        return 0;
+    size_t capacity = wanted + wanted / 2;
+    uint64_t *room = malloc(capacity * sizeof *room);
+    if (!room)
+        return -ENOMEM;
+    if (stack->count)
+        memcpy(room + (capacity - stack->count), innermost(stack), stack->count * sizeof *room);
+    free(stack->room);
+    stack->room = room;
+    stack->capacity = capacity;
+    return 0;
+}
+
 /* Of the sample before what this one keeps. There is room. */
 static void keep(struct thread_frames_stack *stack, const struct ring_record_sample *sample)
 {
     size_t kept = sample->kept_frames;
-    if (stack->deep_number + 1 != sample->deep_number || kept > stack->resolved.count) {
+    bool is_missing = stack->deep_number + 1 != sample->deep_number || kept > stack->count;
+    stack->count = kept;
+    if (is_missing) {
         stack->missing = kept;
         for (size_t i = 0; i < kept; i++)
-            stack->resolved.items[i] = 0;
+            innermost(stack)[i] = 0;
     }
     if (stack->missing > kept)
         stack->missing = kept;
-    stack->resolved.count = kept;
 }
 
 static void add(const struct thread_frames *threads, struct thread_frames_stack *stack,
                 const struct ring_record_sample *sample)
 {
     uint64_t last_frame = 0, last_resolved = 0; /* recursion has the same over and over */
-    for (size_t i = sample->frame_count; i-- > 0;) {
+    stack->count += sample->frame_count;
+    uint64_t *resolved = innermost(stack);
+    for (size_t i = 0; i < sample->frame_count; i++) {
         uint64_t frame = *(const volatile uint64_t *)&sample->frames[i];
         if (frame != last_frame)
             last_resolved = resolve(threads, frame);
         last_frame = frame;
-        stack->resolved.items[stack->resolved.count++] = last_resolved;
+        resolved[i] = last_resolved;
     }
-}
-
-static size_t put(const struct thread_frames_stack *stack, uint64_t *ret_frames, size_t capacity)
-{
-    size_t count = 0;
-    for (size_t i = stack->resolved.count; i-- > 0 && count < capacity;) {
-        ret_frames[count] = stack->resolved.items[i];
-        count += ret_frames[count] != 0;
-    }
-    return count;
 }
 
 /* The frames of the sample itself. */
 static size_t take_own(const struct thread_frames *threads, const struct ring_record_sample *sample,
-                       uint64_t *ret_frames, size_t capacity)
+                       uint64_t *room, size_t capacity)
 {
     size_t count = 0;
     for (size_t i = 0; i < sample->frame_count && count < capacity; i++) {
-        ret_frames[count] = resolve(threads, *(const volatile uint64_t *)&sample->frames[i]);
-        count += ret_frames[count] != 0;
+        room[count] = resolve(threads, *(const volatile uint64_t *)&sample->frames[i]);
+        count += room[count] != 0;
     }
     return count;
 }
 
-size_t thread_frames_take(struct thread_frames *threads, const struct ring_record *record,
-                          uint64_t *ret_frames, size_t capacity, bool *ret_is_cut)
+void thread_frames_take(struct thread_frames *threads, const struct ring_record *record,
+                        uint64_t *room, size_t capacity, struct thread_frames_taken *ret_taken)
 {
     const struct ring_record_sample *sample = &record->sample;
     struct thread_frames_stack *stack = sample->deep_number ? stack_of(threads, record) : NULL;
-    if (!stack || vector_reserve(&stack->resolved, sample->kept_frames + sample->frame_count) < 0) {
-        *ret_is_cut = sample->kept_frames > 0;
-        return take_own(threads, sample, ret_frames, capacity);
+    if (!stack || reserve(stack, sample->kept_frames + sample->frame_count) < 0) {
+        *ret_taken =
+            (struct thread_frames_taken){.items = room,
+                                         .count = take_own(threads, sample, room, capacity),
+                                         .is_cut = sample->kept_frames > 0};
+        return;
     }
     keep(stack, sample);
     add(threads, stack, sample);
     stack->deep_number = sample->deep_number;
     stack->time_ns = record->time_ns;
-    *ret_is_cut = stack->missing > 0;
-    return put(stack, ret_frames, capacity);
+    const uint64_t *items = innermost(stack);
+    size_t count = stack->count;
+    while (count > 0 && !items[count - 1])
+        count--;
+    *ret_taken =
+        (struct thread_frames_taken){.items = items,
+                                     .count = count,
+                                     .same = count == stack->count ? sample->kept_frames : 0,
+                                     .is_cut = stack->missing > 0,
+                                     .chain = &stack->chain};
 }

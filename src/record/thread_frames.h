@@ -6,6 +6,7 @@
 
 #include "base/hashtable.h"
 #include "base/vector.h"
+#include "record/kept_chain.h"
 #include "record/ring_record.h"
 
 struct thread_frames {
@@ -19,10 +20,18 @@ struct thread_frames {
 
 void thread_frames_done(struct thread_frames *threads);
 
-/* All frames of a sample, resolved, innermost first; borders as they are, what is not to be shown
- * left out. How many, `capacity` at most. *ret_is_cut: some that the sample has kept of those
- * before are not here. */
-size_t thread_frames_take(struct thread_frames *threads, const struct ring_record *record,
-                          uint64_t *ret_frames, size_t capacity, bool *ret_is_cut);
+/* All frames of a sample, valid until the next one. */
+struct thread_frames_taken {
+    /* Resolved, innermost first; borders as they are. The last is not 0. */
+    const uint64_t *items;
+    size_t count;
+    size_t same; /* of them, the last ones: as they were in the thread's deep sample before */
+    bool is_cut; /* some that the sample has kept of those before are not here */
+    struct kept_chain *chain; /* of that sample, to become this one's; NULL: it is not deep */
+};
+
+/* `room` is for `capacity` frames: those of a sample that is not deep. */
+void thread_frames_take(struct thread_frames *threads, const struct ring_record *record,
+                        uint64_t *room, size_t capacity, struct thread_frames_taken *ret_taken);
 
 #endif

@@ -104,7 +104,13 @@ static void what_was_left_out_is_put_back(void **state)
     struct sample_known_stack known = {.version = version(), .count = 180};
     struct known_joint joint = known_stacks_join(&stacks, &ring, &record, known, &frames, &result);
     assert_non_null(joint.stack);
+    assert_int_equal(joint.version, version());
+    assert_int_equal(joint.left, 150);
     assert_int_equal(result, UNWIND_COMPLETE);
+    assert_int_equal(frames.count, 60);
+    known_stacks_append(joint, &frames, 100);
+    assert_int_equal(frames.count, 100);
+    known_stacks_append(joint, &frames, 210);
     assert_int_equal(frames.count, 210);
     for (size_t i = 0; i < 210; i++) {
         size_t level = 209 - i;
@@ -131,9 +137,22 @@ static void what_is_put_together_can_be_told_again(void **state)
     /* Both are known now: samples of before may still come. */
     sample(200, 150, 200, 0);
     known.count = 200;
-    known_stacks_join(&stacks, &ring, &record, known, &frames, &result);
+    joint = known_stacks_join(&stacks, &ring, &record, known, &frames, &result);
     assert_int_equal(result, UNWIND_COMPLETE);
-    assert_int_equal(frames.count, 200);
+    assert_int_equal(frames.count + joint.left, 200);
+}
+
+static void what_has_no_room_is_cut_off(void **state)
+{
+    (void)state;
+    tell_whole(200);
+    sample(210, 150, 180, 1000);
+    frames.capacity = 209;
+    enum unwind_end result;
+    struct sample_known_stack known = {.version = version(), .count = 180};
+    struct known_joint joint = known_stacks_join(&stacks, &ring, &record, known, &frames, &result);
+    assert_int_equal(result, UNWIND_TRUNCATED);
+    assert_int_equal(frames.count + joint.left, 209);
 }
 
 static void nothing_new_is_told_before_the_last_was_heard(void **state)
@@ -249,6 +268,7 @@ int main(void)
         TEST(shallow_stacks_are_not_told),
         TEST(what_was_left_out_is_put_back),
         TEST(what_is_put_together_can_be_told_again),
+        TEST(what_has_no_room_is_cut_off),
         TEST(nothing_new_is_told_before_the_last_was_heard),
         TEST(what_is_not_known_stays_away),
         TEST(landmarks_that_mislead_are_taken_back),

@@ -286,6 +286,45 @@ static void test_what_does_not_fit_is_cut(void **state)
     assert_merged(EVALUATOR, 0x9001);
 }
 
+static void test_frames_that_are_0_are_not_shown(void **state)
+{
+    (void)state;
+    begin();
+    native(EVALUATOR);
+    native(0x200);
+    python(0);
+    python(0x9001);
+    python(0);
+    border(0);
+    assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+    assert_merged(EVALUATOR, 0x9001, 0x200);
+}
+
+/* Nothing is kept of what is not regular. */
+static void test_what_is_regular(void **state)
+{
+    (void)state;
+    begin();
+    native(0x100);
+    native(EVALUATOR);
+    native(0x200);
+    python(0x9001);
+    border(1);
+    merge(&stacks, &result);
+    assert_true(result.is_regular);
+    assert_int_equal(result.passed, 2);
+    assert_int_equal(result.skipped, 0);
+    frames[1] = SAMPLE_FRAME_BORDER | (STACK + 8); /* in a function that is not known as one */
+    merge(&stacks, &result);
+    assert_false(result.is_regular);
+    frames[1] = SAMPLE_FRAME_BORDER | (STACK - 8); /* nowhere */
+    merge(&stacks, &result);
+    assert_false(result.is_regular);
+    stacks.frame_count = 1; /* no border */
+    merge(&stacks, &result);
+    assert_false(result.is_regular);
+}
+
 static void test_nothing_becomes_nothing(void **state)
 {
     (void)state;
@@ -312,6 +351,8 @@ int main(void)
         cmocka_unit_test(test_the_rest_of_a_cut_chain_goes_to_the_next_evaluator),
         cmocka_unit_test(test_a_signal_stack_lies_elsewhere),
         cmocka_unit_test(test_what_does_not_fit_is_cut),
+        cmocka_unit_test(test_frames_that_are_0_are_not_shown),
+        cmocka_unit_test(test_what_is_regular),
         cmocka_unit_test(test_nothing_becomes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,12 +4,12 @@
 
 enum { MOST = 1024, TID = 7 };
 
-static uint64_t ring_frames[MOST], result[MOST];
+static uint64_t ring_frames[MOST], room[MOST];
+static struct thread_frames_taken taken;
 static struct thread_frames threads;
 static size_t resolved_count;
 static uint64_t hidden_frame, now_ns;
 static uint32_t deep_number;
-static bool is_cut;
 
 /* A frame stands for itself and 1000. */
 static uint64_t resolve(void *context, uint64_t frame)
@@ -37,7 +37,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Frames first, first - 1, ... of which the last `kept` are not in the ring. */
+/* Frames first, first - 1, ... of which the last `kept` are not in the ring. How many there are. */
 static size_t take(uint32_t tid, uint64_t first, size_t count, size_t kept)
 {
     struct ring_record record = {.tid = tid,
@@ -48,7 +48,8 @@ static size_t take(uint32_t tid, uint64_t first, size_t count, size_t kept)
                                             .deep_number = deep_number}};
     for (size_t i = 0; i < count - kept; i++)
         ring_frames[i] = first - i;
-    return thread_frames_take(&threads, &record, result, MOST, &is_cut);
+    thread_frames_take(&threads, &record, room, MOST, &taken);
+    return taken.count;
 }
 
 static size_t take_next(uint64_t first, size_t count, size_t kept)
@@ -61,7 +62,7 @@ static void assert_frames(size_t got, uint64_t first, size_t count)
 {
     assert_int_equal(got, count);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(result[i], first - i + 1000);
+        assert_int_equal(taken.items[i], first - i + 1000);
 }
 
 static void frames_that_are_kept_come_back(void **state)
@@ -71,7 +72,28 @@ static void frames_that_are_kept_come_back(void **state)
     assert_frames(take_next(510, 510, 490), 510, 510);
     assert_frames(take_next(450, 450, 450), 450, 450);
     assert_int_equal(resolved_count, 500 + 20);
-    assert_false(is_cut);
+    assert_false(taken.is_cut);
+}
+
+static void what_is_the_same_is_told(void **state)
+{
+    (void)state;
+    take_next(500, 500, 0);
+    assert_int_equal(taken.same, 0);
+    struct kept_chain *chain = taken.chain;
+    assert_non_null(chain);
+    take_next(510, 510, 490);
+    assert_int_equal(taken.same, 490);
+    assert_ptr_equal(taken.chain, chain);
+    deep_number++; /* missed */
+    take_next(510, 510, 490);
+    assert_int_equal(taken.same, 0);
+    take_next(511, 511, 510); /* some are missing still */
+    assert_int_equal(taken.same, 0);
+    deep_number = 0;
+    take(TID, 900, 20, 0);
+    assert_int_equal(taken.same, 0);
+    assert_null(taken.chain);
 }
 
 static void shallow_samples_change_nothing(void **state)
@@ -91,16 +113,31 @@ static void threads_are_told_apart(void **state)
     take(TID + 1, 800, 300, 0);
     assert_frames(take_next(501, 501, 500), 501, 501);
     assert_int_equal(take(TID + 1, 801, 301, 300), 301);
-    assert_int_equal(result[1], 1800);
+    assert_int_equal(taken.items[1], 1800);
 }
 
-static void what_is_hidden_is_left_out(void **state)
+static void what_is_hidden_is_0_or_left_out(void **state)
 {
     (void)state;
     hidden_frame = 250;
-    assert_int_equal(take_next(500, 500, 0), 499);
-    assert_int_equal(take_next(501, 501, 500), 500);
-    assert_false(is_cut);
+    assert_int_equal(take_next(500, 500, 0), 500);
+    assert_int_equal(taken.items[250], 0);
+    assert_int_equal(take_next(501, 501, 500), 501);
+    assert_int_equal(taken.items[251], 0);
+    assert_false(taken.is_cut);
+    deep_number = 0;
+    assert_int_equal(take(TID, 260, 20, 0), 19);
+    assert_int_equal(taken.items[10], 1249);
+}
+
+static void the_outermost_is_never_hidden(void **state)
+{
+    (void)state;
+    hidden_frame = 1;
+    assert_frames(take_next(500, 500, 0), 500, 499);
+    assert_frames(take_next(501, 501, 500), 501, 500);
+    assert_int_equal(taken.same, 0);
+    assert_false(taken.is_cut);
 }
 
 static void borders_stay_as_they_are(void **state)
@@ -110,9 +147,10 @@ static void borders_stay_as_they_are(void **state)
         .sample = {.frames = ring_frames, .frame_count = 200, .deep_number = 1}};
     for (size_t i = 0; i < 200; i++)
         ring_frames[i] = i % 2 ? SAMPLE_FRAME_BORDER | i : 300 - i;
-    assert_int_equal(thread_frames_take(&threads, &record, result, MOST, &is_cut), 200);
+    thread_frames_take(&threads, &record, room, MOST, &taken);
+    assert_int_equal(taken.count, 200);
     for (size_t i = 0; i < 200; i++)
-        assert_int_equal(result[i], i % 2 ? SAMPLE_FRAME_BORDER | i : 1300 - i);
+        assert_int_equal(taken.items[i], i % 2 ? SAMPLE_FRAME_BORDER | i : 1300 - i);
 }
 
 /* The sample before was not taken here: nothing is made up. */
@@ -122,23 +160,23 @@ static void what_was_missed_is_cut_off(void **state)
     take_next(500, 500, 0);
     deep_number++; /* missed */
     assert_frames(take_next(600, 400, 300), 600, 100);
-    assert_true(is_cut);
+    assert_true(taken.is_cut);
     assert_frames(take_next(601, 401, 350), 601, 101); /* 50 of the one before, 300 of none */
-    assert_true(is_cut);
+    assert_true(taken.is_cut);
     assert_frames(take_next(500, 500, 0), 500, 500);
-    assert_false(is_cut);
+    assert_false(taken.is_cut);
     assert_frames(take_next(501, 501, 500), 501, 501);
-    assert_false(is_cut);
+    assert_false(taken.is_cut);
 }
 
 static void more_kept_than_there_are_is_cut_off(void **state)
 {
     (void)state;
     assert_int_equal(take_next(300, 300, 300), 0);
-    assert_true(is_cut);
+    assert_true(taken.is_cut);
     take_next(200, 200, 0);
     assert_int_equal(take_next(900, 900, 900), 0);
-    assert_true(is_cut);
+    assert_true(taken.is_cut);
 }
 
 static void threads_that_are_not_heard_of_are_forgotten(void **state)
@@ -159,7 +197,9 @@ int main(void)
         TEST(frames_that_are_kept_come_back),
         TEST(shallow_samples_change_nothing),
         TEST(threads_are_told_apart),
-        TEST(what_is_hidden_is_left_out),
+        TEST(what_is_the_same_is_told),
+        TEST(what_is_hidden_is_0_or_left_out),
+        TEST(the_outermost_is_never_hidden),
         TEST(borders_stay_as_they_are),
         TEST(what_was_missed_is_cut_off),
         TEST(more_kept_than_there_are_is_cut_off),
