@@ -56,6 +56,9 @@ struct kind {
     unsigned forgets;   /* one of so many samples does not reach the recorder; 0: none */
 };
 
+/* One of five C functions. */
+static const struct merge_range trampolines = {CODE, CODE + 10 * 16};
+
 static uint64_t random_state;
 static struct kind kind;
 static struct call calls[MOST_CALLS];
@@ -172,7 +175,8 @@ static void go_on(void)
         calls[below(MOST_CALLS)].run[0] = new_frame();
     if (below(10) == 0) /* ... or the same in another of two ways */
         calls[below(4) * MOST_CALLS / 16].glue[0] ^= 16;
-    for (size_t i = below(6); (i > 0 || call_count < least) && call_count<MOST_CALLS; i -= i> 0)
+    size_t wanted = call_count + below(6);
+    while (call_count < MOST_CALLS && (call_count < wanted || call_count < least))
         push_call();
     leaf_count = below(MOST_GLUE + 1);
     for (size_t i = 0; i < leaf_count; i++)
@@ -296,6 +300,8 @@ static enum merge_verdict merge_plain(struct merge_stacks stacks, struct merge_r
                                     .context = &plain_learned};
     stacks.evaluators = plain_learned.ranges;
     stacks.evaluator_count = plain_learned.count;
+    stacks.trampolines = &trampolines;
+    stacks.trampoline_count = 1;
     return merge(&stacks, result);
 }
 
@@ -346,7 +352,9 @@ static void assert_same(struct ring_record *record)
                                   .frames = taken.items,
                                   .frame_count = taken.count,
                                   .evaluators = quick_learned.ranges,
-                                  .evaluator_count = quick_learned.count};
+                                  .evaluator_count = quick_learned.count,
+                                  .trampolines = &trampolines,
+                                  .trampoline_count = 1};
     struct kept_chain_stacks parts = {
         .merge = &stacks, .native = &native, .joint = joint, .same_frames = taken.same};
     struct merge_result result = {.entries = quick_entries + RECORDING_FRONT,
