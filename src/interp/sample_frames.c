@@ -321,8 +321,9 @@ static bool is_circle(const char *frame, size_t steps, const char **seen)
     return is_seen;
 }
 
-/* From a frame on. Whether it came to the end, or there was no more room. */
-static bool walk_from(struct walk *walk, const char *frame, const char *cframe)
+/* From a frame on; `cframe` is where the list of cframes has got to. Whether it came to the end, or
+ * there was no more room. */
+static bool walk_from(struct walk *walk, const char *frame, const char **cframe)
 {
     const char *seen = NULL;
     for (size_t steps = 0; frame; steps++) {
@@ -337,13 +338,33 @@ static bool walk_from(struct walk *walk, const char *frame, const char *cframe)
             return walk->result.count == walk->capacity;
         } else if (!layout->frame_owner &&
                    (!layout->frame_is_entry || frame[layout->frame_is_entry])) {
-            if (!add_border(walk, cframe))
+            if (!add_border(walk, *cframe))
                 return true;
-            cframe = outer_cframe(walk, cframe);
+            *cframe = outer_cframe(walk, *cframe);
         }
         frame = pointer_at(frame, layout->frame_previous);
     }
     return true;
+}
+
+/* On 3.10 each frame has a cframe. While a call begins there is one more, the innermost, and while
+ * one ends there is one less. */
+static void walk_both(struct walk *walk, const char *frame, const char *cframe)
+{
+    const char *left = cframe;
+    if (!walk_from(walk, frame, &left) || !cframe || !walk->result.count || walk->result.is_cut)
+        return;
+    bool is_one_less = !(walk->entries[walk->result.count - 1] & SAMPLE_FRAME_BORDER);
+    if (!is_one_less && !is_on_stack(walk, left))
+        return;
+    walk->result.count = 0;
+    if (!is_one_less)
+        cframe = outer_cframe(walk, cframe);
+    else if (add_frame(walk, frame) && add(walk, SAMPLE_FRAME_BORDER))
+        frame = pointer_at(frame, layout->frame_previous);
+    else
+        return;
+    walk_from(walk, frame, &cframe);
 }
 
 /* On 3.11 and 3.12 the innermost frame belongs to the innermost cframe. That one may have none yet:
@@ -352,13 +373,14 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
 {
     const char *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
     if (layout->thread_frame) {
-        walk_from(walk, pointer_at(thread, layout->thread_frame), cframe);
+        walk_both(walk, pointer_at(thread, layout->thread_frame), cframe);
         return;
     }
     walk->result.is_cut = true;
     for (int i = 0; i < 2 && cframe && is_readable(walk, cframe) && !walk->result.is_lost; i++) {
         walk->result = (struct sample_frames_result){0};
-        if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), cframe))
+        const char *next = cframe;
+        if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), &next))
             return;
         cframe = pointer_at(cframe, layout->cframe_previous);
     }
