@@ -98,12 +98,12 @@ static uint64_t *innermost(const struct thread_frames_stack *stack)
     return stack->room + (stack->capacity - stack->count);
 }
 
-/* Room for `wanted` frames in all. 0 or -ENOMEM. */
+/* Room for `wanted` frames in all, and some in any case. 0 or -ENOMEM. */
 static int reserve(struct thread_frames_stack *stack, size_t wanted)
 {
-    if (wanted <= stack->capacity)
+    if (stack->room && wanted <= stack->capacity)
         return 0;
-    size_t capacity = wanted + wanted / 2;
+    size_t capacity = wanted + wanted / 2 + 1;
     uint64_t *room = malloc(capacity * sizeof *room);
     if (!room)
         return -ENOMEM;

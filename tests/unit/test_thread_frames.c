@@ -179,6 +179,15 @@ static void more_kept_than_there_are_is_cut_off(void **state)
     assert_true(taken.is_cut);
 }
 
+static void no_frames_are_none(void **state)
+{
+    (void)state;
+    assert_int_equal(take_next(1, 0, 0), 0);
+    assert_false(taken.is_cut);
+    assert_frames(take_next(300, 300, 0), 300, 300);
+    assert_int_equal(take_next(1, 0, 0), 0);
+}
+
 static void threads_that_are_not_heard_of_are_forgotten(void **state)
 {
     (void)state;
@@ -203,6 +212,7 @@ int main(void)
         TEST(borders_stay_as_they_are),
         TEST(what_was_missed_is_cut_off),
         TEST(more_kept_than_there_are_is_cut_off),
+        TEST(no_frames_are_none),
         TEST(threads_that_are_not_heard_of_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
