@@ -146,7 +146,7 @@ def settle_place(row, mappings, is_perf):
         return "(plt)", {PLT} if re.match(r"@|\*ABS\*", row.symbol) else set()
     if row.symbol in ("_init", ".plt"):
         return "(plt)", {PLT}
-    if not ADDRESS.fullmatch(row.symbol) or (row.module[0] == "[" and row.module != "[vdso]"):
+    if not ADDRESS.fullmatch(row.symbol) or (row.module[:1] == "[" and row.module != "[vdso]"):
         return None
     path, offset, causes = mappings.path(row.module), int(row.symbol, 16), set()
     place = mappings.place(offset, row.module) if is_perf and not row.samples else None
