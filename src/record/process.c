@@ -28,7 +28,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MOST_CODE_NUMBERS = 1 << 26, REGISTER_PC = SAMPLE_REGISTERS - 1, REGISTER_SP = 7 };
+enum {
+    MOST_CODE_NUMBERS = 1 << 26,
+    MOST_CODE_BYTES = 32,
+    REGISTER_PC = SAMPLE_REGISTERS - 1,
+    REGISTER_SP = 7
+};
 
 static const uint64_t FIRST_WAIT_NS = 10000000, LONGEST_WAIT_NS = 160000000;
 
@@ -195,15 +200,19 @@ static void refresh_maps(struct process *process)
 }
 
 /* Generated code has no table, but maybe it speaks for itself. */
-static const struct unwind_rule *rule_of_generated(const struct process *process, uint64_t avma)
+static const struct unwind_rule *rule_of_generated(const struct process *process,
+                                                   const struct process_mapping *mapping,
+                                                   uint64_t avma)
 {
-    uint8_t code[32];
-    struct iovec here = {.iov_base = code, .iov_len = sizeof code};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)(avma - 1), .iov_len = sizeof code};
-    if (process->has_successor)
+    uint8_t code[MOST_CODE_BYTES];
+    uint64_t start = avma > mapping->start_avma ? avma - 1 : avma, left = mapping->end_avma - start;
+    size_t bytes = left < sizeof code ? (size_t)left : sizeof code;
+    struct iovec here = {.iov_base = code, .iov_len = bytes};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)start, .iov_len = bytes};
+    if (process->has_successor ||
+        process_vm_readv(process->pid, &here, 1, &there, 1, 0) != (ssize_t)bytes)
         return NULL;
-    ssize_t got = process_vm_readv(process->pid, &here, 1, &there, 1, 0);
-    return got > 0 ? unwind_rule_of_code(EM_X86_64, code, (size_t)got, 1) : NULL;
+    return unwind_rule_of_code(EM_X86_64, code, bytes, (size_t)(avma - start));
 }
 
 static void note_trampolines(struct process *process, const struct process_mapping *mapping)
@@ -231,7 +240,7 @@ static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
         ret_code->table = native_unwind_table(mapping->file->native);
         ret_code->bias = mapping->bias;
     } else if (!mapping->file) {
-        ret_code->rule = rule_of_generated(process, avma);
+        ret_code->rule = rule_of_generated(process, mapping, avma);
         if (ret_code->rule)
             note_trampolines(process, mapping);
     }
