@@ -1,31 +1,24 @@
 /* The thread that was interrupted is the one that looks: nothing it reads can change meanwhile, and
  * no frame it is in can go away. What can be met is a frame half-way, between two stores of the
  * interpreter, which the compiler may have put in any order: a frame that is the thread's already
- * but does not know its caller yet, and on 3.11 and 3.12 a cframe without its frame. What stands
+ * but does not know its caller yet, and on 3.10 to 3.12 a cframe without its frame. What stands
  * there instead was left by earlier calls. So the innermost frames are taken with care: memory is
  * asked for before it is touched, and a frame's code must be a code object that has the instruction
  * which the frame is at. Behind them lie frames that have waited for a while. A chain that can't be
- * followed is marked as cut.
- *
- * Which functions the recorder knows is kept in a table, by the address of the code object. Code
- * objects end, and others come to stand at their address: so what a name hangs on (the strings, the
- * line table, the first line) is part of the key. The table is written under a lock. Who does not
- * get it tries for some microseconds, which is longer than it is held, but not for ever: its holder
- * may not be running. Then the sample is lost. */
+ * followed is tried again from the cframe before, where there are some; else it is marked as cut.
+ */
 #include "interp/sample_frames.h"
 
 #include "interp/layout.h"
 #include "interp/pyapi.h"
-#include "interp/sample_code.h"
+#include "interp/sample_codes.h"
 #include "interp/sample_layout.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,14 +27,6 @@ enum {
     PAGE_BYTES = 4096,
     KNOWN_PAGES = 4,
     LAST_CODES = 16,
-};
-enum { LOCK_TRIES = 500 };
-enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64 };
-
-struct slot {
-    _Atomic uintptr_t code; /* 0: free */
-    uint64_t print;         /* of what belongs to the code object */
-    uint32_t number;
 };
 
 static const struct sample_layout *layout;
@@ -52,10 +37,6 @@ static struct {
     size_t place;
     uint64_t mask, unit;
 } instruction; /* of a frame: the one it is at */
-static struct slot *slots;
-static atomic_flag is_writing = ATOMIC_FLAG_INIT;
-static uint32_t last_number;
-static uint32_t used;
 
 /* In bytes from the first one, all versions the same way. */
 static void find_instruction(void)
@@ -84,13 +65,12 @@ const char *sample_frames_load(void)
     problem = layout_check(layout_of(py.minor), py.minor);
     if (problem)
         return problem;
-    slots = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (slots == MAP_FAILED)
-        return "memory is short";
-    layout = sample_layout_of(py.minor);
-    if (!layout)
+    const struct sample_layout *known = sample_layout_of(py.minor);
+    if (!known)
         return "this version is not known";
+    if (!sample_codes_init(known))
+        return "memory is short";
+    layout = known;
     find_instruction();
     return NULL;
 }
@@ -98,87 +78,6 @@ const char *sample_frames_load(void)
 static void *pointer_at(const void *object, size_t offset)
 {
     return *(void *const *)((const char *)object + offset);
-}
-
-/* --- which functions the ring has ------------------------------------------------------------ */
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t print_of(const char *code)
-{
-    uint32_t first_line;
-    memcpy(&first_line, code + layout->code_first_line, sizeof first_line);
-    uint64_t print = mix(first_line, (uintptr_t)pointer_at(code, layout->code_file));
-    print = mix(print, (uintptr_t)pointer_at(code, layout->code_name));
-    return mix(print, (uintptr_t)pointer_at(code, layout->code_lines));
-}
-
-void sample_frames_forget(void)
-{
-    atomic_flag_clear(&is_writing);
-    last_number = used = 0;
-    if (slots)
-        madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
-}
-
-static bool lock_table(void)
-{
-    for (int tries = 0; tries < LOCK_TRIES; tries++) {
-        if (!atomic_flag_test_and_set_explicit(&is_writing, memory_order_acquire))
-            return true;
-        __builtin_ia32_pause();
-    }
-    return false;
-}
-
-/* Writes a function that is new to the ring; its number, or 0 when that was not possible. */
-static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t print, size_t first)
-{
-    if (!lock_table())
-        return 0;
-    uint32_t number = last_number + 1;
-    if (sample_code_write(ring, layout, code, number)) {
-        last_number = number;
-        if (++used > MOST_USED) { /* start again: those that are met again get new numbers */
-            madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
-            used = 1;
-        }
-        struct slot *slot = &slots[first & (SLOTS - 1)];
-        for (size_t i = 0; i < PROBES; i++) {
-            struct slot *each = &slots[(first + i) & (SLOTS - 1)];
-            if (each->code && each->code != (uintptr_t)code)
-                continue;
-            slot = each;
-            break;
-        }
-        atomic_store_explicit(&slot->code, 0, memory_order_release);
-        slot->print = print;
-        slot->number = number;
-        atomic_store_explicit(&slot->code, (uintptr_t)code, memory_order_release);
-    } else {
-        number = 0;
-    }
-    atomic_flag_clear_explicit(&is_writing, memory_order_release);
-    return number;
-}
-
-static uint32_t number_of(struct sample_ring *ring, const char *code)
-{
-    uint64_t print = print_of(code);
-    size_t first = (size_t)(mix(1, (uintptr_t)code) >> 20);
-    for (size_t i = 0; i < PROBES; i++) {
-        struct slot *slot = &slots[(first + i) & (SLOTS - 1)];
-        uintptr_t seen = atomic_load_explicit(&slot->code, memory_order_acquire);
-        if (!seen)
-            break;
-        if (seen == (uintptr_t)code && slot->print == print)
-            return slot->number;
-    }
-    return announce(ring, code, print, first);
 }
 
 /* --- walking --------------------------------------------------------------------------------- */
@@ -257,7 +156,7 @@ static bool meet(struct walk *walk, const char *frame, struct met_code *ret_met)
         walk->result.is_cut = true;
         return false;
     }
-    uint32_t number = number_of(walk->ring, code);
+    uint32_t number = sample_codes_number(walk->ring, code);
     if (!number) {
         walk->result.is_lost = true;
         return false;

@@ -24,7 +24,4 @@ struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr
                                                uintptr_t stack_high, uint64_t *entries,
                                                size_t capacity);
 
-/* Forgets which functions the ring has: after a fork, for the new ring. */
-void sample_frames_forget(void);
-
 #endif

@@ -7,7 +7,7 @@
  *     exec -> the trigger is taken away first; the new program starts at the top again
  *     exit -> the last list of mappings
  *
- * The handler allocates nothing, waits for nobody longer than some microseconds (sample_frames.c),
+ * The handler allocates nothing, waits for nobody longer than some microseconds (sample_codes.c),
  * and calls nothing of Python's but the two functions that tell the thread's state, which only
  * read. */
 #include "interp/sampler.h"
@@ -16,6 +16,7 @@
 #include "formats/sample_ring.h"
 #include "interp/interpose.h"
 #include "interp/pyapi.h"
+#include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
 #include "interp/sample_take.h"
 #include "interp/sample_thread.h"
@@ -202,7 +203,7 @@ static void in_child(void)
     struct sample_thread *thread = sample_thread_mine();
     sampler.is_on = false;
     sample_ring_close(&sampler.source.ring);
-    sample_frames_forget();
+    sample_codes_forget();
     sample_trigger_forget(thread);
     if (thread) {
         thread->tid = (uint32_t)gettid();

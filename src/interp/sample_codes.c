@@ -1,0 +1,134 @@
+/* A table by the address of the code object. Code objects end, and others come to stand at their
+ * address: so what a name hangs on (the strings, the line table, the first line) is part of the
+ * key.
+ *
+ * The table is written under a lock. Who does not get it tries for some microseconds, which is
+ * longer than it is held, but not for ever: its holder may not be running. Then the sample is lost.
+ */
+#include "interp/sample_codes.h"
+
+#include "interp/sample_code.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LOCK_TRIES = 500 };
+enum { SLOTS = 1 << 18, MOST_USED = SLOTS / 4 * 3, PROBES = 64 };
+
+struct slot {
+    _Atomic uintptr_t code; /* 0: free */
+    uint64_t print;         /* of what belongs to the code object */
+    uint32_t number;
+};
+
+static const struct sample_layout *layout;
+static struct slot *slots;
+static atomic_flag is_writing = ATOMIC_FLAG_INIT;
+static uint32_t last_number;
+static uint32_t used;
+
+bool sample_codes_init(const struct sample_layout *of_python)
+{
+    layout = of_python;
+    void *memory = mmap(NULL, SLOTS * sizeof *slots, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    slots = memory;
+    return true;
+}
+
+void sample_codes_forget(void)
+{
+    atomic_flag_clear(&is_writing);
+    last_number = used = 0;
+    if (slots)
+        madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint64_t word_at(const char *code, size_t offset)
+{
+    uint64_t word;
+    memcpy(&word, code + offset, sizeof word);
+    return word;
+}
+
+static uint64_t print_of(const char *code)
+{
+    uint32_t first_line;
+    memcpy(&first_line, code + layout->code_first_line, sizeof first_line);
+    uint64_t print = mix(first_line, word_at(code, layout->code_file));
+    print = mix(print, word_at(code, layout->code_name));
+    return mix(print, word_at(code, layout->code_lines));
+}
+
+static bool lock_table(void)
+{
+    for (int tries = 0; tries < LOCK_TRIES; tries++) {
+        if (!atomic_flag_test_and_set_explicit(&is_writing, memory_order_acquire))
+            return true;
+        __builtin_ia32_pause();
+    }
+    return false;
+}
+
+/* The slot that a code object has or gets. */
+static struct slot *choose_slot(const char *code, size_t first)
+{
+    for (size_t i = 0; i < PROBES; i++) {
+        struct slot *slot = &slots[(first + i) & (SLOTS - 1)];
+        if (!slot->code || slot->code == (uintptr_t)code)
+            return slot;
+    }
+    return &slots[first & (SLOTS - 1)];
+}
+
+static void fill_slot(const char *code, uint64_t print, size_t first, uint32_t number)
+{
+    if (++used > MOST_USED) { /* start again: those that are met again get new numbers */
+        madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
+        used = 1;
+    }
+    struct slot *slot = choose_slot(code, first);
+    atomic_store_explicit(&slot->code, 0, memory_order_release);
+    slot->print = print;
+    slot->number = number;
+    atomic_store_explicit(&slot->code, (uintptr_t)code, memory_order_release);
+}
+
+static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t print, size_t first)
+{
+    if (!lock_table())
+        return 0;
+    uint32_t number = last_number + 1;
+    if (sample_code_write(ring, layout, code, number)) {
+        last_number = number;
+        fill_slot(code, print, first, number);
+    } else {
+        number = 0;
+    }
+    atomic_flag_clear_explicit(&is_writing, memory_order_release);
+    return number;
+}
+
+uint32_t sample_codes_number(struct sample_ring *ring, const char *code)
+{
+    uint64_t print = print_of(code);
+    size_t first = (size_t)(mix(1, (uintptr_t)code) >> 20);
+    for (size_t i = 0; i < PROBES; i++) {
+        struct slot *slot = &slots[(first + i) & (SLOTS - 1)];
+        uintptr_t seen = atomic_load_explicit(&slot->code, memory_order_acquire);
+        if (!seen)
+            break;
+        if (seen == (uintptr_t)code && slot->print == print)
+            return slot->number;
+    }
+    return announce(ring, code, print, first);
+}
