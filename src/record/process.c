@@ -6,7 +6,10 @@
  *
  * Next to nothing is allocated for a sample. The unwinder remembers rules by address, and Python
  * frames are looked up in a small table with one place per (function, instruction). What is deep in
- * a stack is remembered from the sample before (known_stacks.c, thread_frames.c).
+ * a stack is remembered from the sample before (known_stacks.c, thread_frames.c, kept_chain.c).
+ *
+ * Generated code has no table to unwind by. That of trampolines is read in the process itself: it
+ * is known how to follow it, and where it is, since merging leaves it out.
  *
  * Mappings. A process tells what it has mapped when it starts and when it ends. In between, code at
  * an address that is not in the list means that there is more (dlopen): /proc has it if the process

@@ -19,8 +19,9 @@
  *   exact.
  *
  * Rules are found by a small cache, address -> rule, with one place per address: stacks of one
- * program have the same return addresses again and again. A rule says everything; what has no table
- * has the rule of frame pointers, so code without tables is no special case.
+ * program have the same return addresses again and again. A rule says everything. What has no table
+ * has the rule that its own instructions tell (code_rule_x86_64.c) or that of frame pointers, so
+ * code without tables is no special case.
  *
  * Nearly all frames have a *plain* rule: the CFA is a register and a distance, and return address
  * and registers are words below it. One comparison tells whether all of them are in the copy and
