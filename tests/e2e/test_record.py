@@ -14,6 +14,7 @@ import pytest
 
 from . import name_files, samply as samply_module
 from ..builds import BUILD, built
+from .again import again
 from .cli import pitviper
 from .interpreters import every_python
 from .perf import Perf
@@ -93,6 +94,7 @@ def with_support(python, support):
 
 @pytest.mark.parametrize("support", SUPPORT)
 @every_python()
+@again
 def test_functions_with_trampolines_are_there_once(recorder, python, support):
     command = with_support(python, support)
     status, _, err = recorder.run("-F", 999, "-g", *command, FOO_BAR_BAZ, 1)
@@ -109,6 +111,7 @@ def test_functions_with_trampolines_are_there_once(recorder, python, support):
 
 @pytest.mark.parametrize("support", SUPPORT)
 @every_python()
+@again
 def test_interrupted_trampolines_are_unwound(recorder, python, support):
     command = with_support(python, support)
     status, out, err = recorder.run("-F", 4999, *command, "-c", SPIN + CALLS)
@@ -132,6 +135,7 @@ main()
 
 
 @every_python()
+@again
 def test_calls_that_begin_are_no_obstacle(recorder, python):
     """C code calls a Python function every few hundred nanoseconds: many samples come when the
     evaluator has begun, but not yet all of what it notes of the new frame."""
