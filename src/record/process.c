@@ -13,11 +13,12 @@
  *
  * Mappings. A process tells what it has mapped when it starts and when it ends. In between, code at
  * an address that is not in the list means that there is more (dlopen): /proc has it if the process
- * still runs, and if it has ended, the list of its end is farther on in the ring. Garbage can look
- * like code, too: so the list is read again only after a while, and later each time it brought
- * nothing. */
+ * still runs, and if it has ended, the list of its end is farther on in the ring. A list that is
+ * newer than the samples says all there is to say of them. Garbage can look like code, too: so the
+ * wait for the next list is longer each time one brought nothing. */
 #include "record/process.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "record/ring_record.h"
 
@@ -38,7 +39,7 @@ enum {
     REGISTER_SP = 7
 };
 
-static const uint64_t FIRST_WAIT_NS = 10000000, LONGEST_WAIT_NS = 160000000;
+static const uint64_t FIRST_WAIT_NS = 1000000, LONGEST_WAIT_NS = 160000000;
 
 /* Records that are written while a ring is being emptied are newer than its beginning; what is
  * later than this is none of them. */
@@ -176,7 +177,7 @@ static bool take_maps_ahead(struct process *process)
     return false;
 }
 
-static bool take_maps_of_proc(struct process *process)
+static bool take_maps_of_proc(struct process *process, uint64_t time_ns)
 {
     char path[64];
     struct file file;
@@ -185,21 +186,22 @@ static bool take_maps_of_proc(struct process *process)
         return false;
     bool has_text = file.length > 0; /* a process that is ending has none left */
     if (has_text)
-        take_maps(process, process->context->now_ns,
-                  maps_text_init((const char *)file.data, file.length));
+        take_maps(process, time_ns, maps_text_init((const char *)file.data, file.length));
     file_done(&file);
     return has_text;
 }
 
 static void refresh_maps(struct process *process)
 {
-    if (process->maps.list_ns &&
-        process->context->now_ns < process->maps.list_ns + process->maps_wait_ns) {
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (process->newest_ns < process->maps.list_ns)
+        return;
+    if (process->maps.list_ns && now_ns < process->maps.list_ns + process->maps_wait_ns) {
         process->wants_maps = true;
         return;
     }
-    if (!take_maps_of_proc(process) && !take_maps_ahead(process))
-        process->maps.list_ns = process->context->now_ns; /* not again at once */
+    if (!take_maps_of_proc(process, now_ns) && !take_maps_ahead(process))
+        process->maps.list_ns = now_ns; /* not again at once */
 }
 
 /* Generated code has no table, but maybe it speaks for itself. */

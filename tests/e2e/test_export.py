@@ -193,7 +193,7 @@ def test_recordings_with_copies_of_the_stack(python, perf):
 
 
 def test_recordings_without_python(perf):
-    recording = perf.record("/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do /bin/true; done")
+    recording = perf.record("/bin/sh", "-c", "for i in $(seq 100); do /bin/true; done")
     exported = Exported(recording.data, perf.folder)
     check_stacks(exported, has_python=False)
     check_callgrind(exported)

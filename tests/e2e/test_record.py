@@ -121,6 +121,26 @@ def test_interrupted_trampolines_are_unwound(recorder, python, support):
     assert float(re.search(r"unmatched ([\d.]+) %", err)[1]) <= 1, err
 
 
+# Code comes all the time, and is busy at once.
+LIBRARIES = """
+import ctypes, os, shutil, sys, zlib
+with open("/proc/self/maps") as maps:
+    library = next(line.split()[-1] for line in maps if "libz.so" in line)
+data = bytes(1 << 20)
+for number in range(200):
+    copy = shutil.copy(library, f"{number}.so")
+    for _ in range(4):
+        ctypes.CDLL(os.path.abspath(copy)).adler32(1, data, len(data))
+"""
+
+
+@every_python()
+def test_libraries_that_come_later_are_unwound(recorder, python):
+    status, _, err = recorder.run("-F", 4999, python, "-c", LIBRARIES)
+    assert status == 0, err
+    assert float(re.search(r"complete stacks ([\d.]+) %", err)[1]) >= 98, err
+
+
 CALLBACKS = """
 def key(n):
     return -n

@@ -3,11 +3,18 @@
 import assert from "node:assert/strict";
 import {ask, click, press, settle, state, totals} from "./page.mjs";
 
+// Of the flame graph the colour that most of it has: its ground. Frames can be anywhere.
 const brightness = async (page) => settle(page).then(() => page.evaluate(() => {
   const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
   const canvas = document.getElementById("flame-canvas");
-  const {data} = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
-  return {page: (r + g + b) / 3, canvas: (data[0] + data[1] + data[2]) / 3};
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const pixels = new Map();
+  for (let i = 0; i < data.length; i += 4) {
+    const colour = data[i] << 16 | data[i + 1] << 8 | data[i + 2];
+    pixels.set(colour, (pixels.get(colour) ?? 0) + 1);
+  }
+  const [ground] = [...pixels].reduce((a, b) => (b[1] > a[1] ? b : a));
+  return {page: (r + g + b) / 3, canvas: ((ground >> 16) + (ground >> 8 & 255) + (ground & 255)) / 3};
 }));
 
 // As the system says, until somebody chooses; the choice stays.
