@@ -6,20 +6,10 @@
  *
  * Next to nothing is allocated for a sample. The unwinder remembers rules by address, and Python
  * frames are looked up in a small table with one place per (function, instruction). What is deep in
- * a stack is remembered from the sample before (known_stacks.c, thread_frames.c, kept_chain.c).
- *
- * Generated code has no table to unwind by. That of trampolines is read in the process itself: it
- * is known how to follow it, and where it is, since merging leaves it out.
- *
- * Mappings. A process tells what it has mapped when it starts and when it ends. In between, code at
- * an address that is not in the list means that there is more (dlopen): /proc has it if the process
- * still runs, and if it has ended, the list of its end is farther on in the ring. A list that is
- * newer than the samples says all there is to say of them. Garbage can look like code, too: so the
- * wait for the next list is longer each time one brought nothing. */
+ * a stack is remembered from the sample before (known_stacks.c, thread_frames.c, kept_chain.c). */
 #include "record/process.h"
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "record/process_code.h"
 #include "record/ring_record.h"
 
 #include <elf.h>
@@ -29,17 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-enum {
-    MOST_CODE_NUMBERS = 1 << 26,
-    MOST_CODE_BYTES = 32,
-    REGISTER_PC = SAMPLE_REGISTERS - 1,
-    REGISTER_SP = 7
-};
-
-static const uint64_t FIRST_WAIT_NS = 1000000, LONGEST_WAIT_NS = 160000000;
+enum { MOST_CODE_NUMBERS = 1 << 26, REGISTER_PC = SAMPLE_REGISTERS - 1, REGISTER_SP = 7 };
 
 /* Records that are written while a ring is being emptied are newer than its beginning; what is
  * later than this is none of them. */
@@ -72,7 +54,6 @@ void process_room_done(struct process_room *room)
     *room = (struct process_room){0};
 }
 
-static bool find_code(void *context, uint64_t avma, struct unwind_code *ret_code);
 static uint64_t avma_of(void *data, uint64_t frame);
 
 int process_open(struct process_context *context, const struct sample_ring *ring,
@@ -81,7 +62,7 @@ int process_open(struct process_context *context, const struct sample_ring *ring
     struct process *process = calloc(1, sizeof *process);
     if (!process)
         return -ENOMEM;
-    struct unwind_finder finder = {.find = find_code, .context = process};
+    struct unwind_finder finder = {.find = process_code_find, .context = process};
     if (unwinder_open(EM_X86_64, finder, &process->unwinder) < 0) {
         free(process);
         return -ENOMEM;
@@ -93,7 +74,6 @@ int process_open(struct process_context *context, const struct sample_ring *ring
     process->parent_pid = ring->header->parent_pid;
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     process->newest_ns = ring->header->start_ns;
-    process->maps_wait_ns = FIRST_WAIT_NS;
     memcpy(process->command, ring->header->command, sizeof process->command - 1);
     *ret_process = process;
     return 0;
@@ -135,121 +115,6 @@ bool process_has_ended(const struct process *process)
 {
     /* First whether it is gone: what it wrote before that is in the ring now. */
     return (process->has_successor || is_gone(process)) && !sample_ring_peek(&process->ring);
-}
-
-/* --- mappings --------------------------------------------------------------------------------- */
-
-static void take_maps(struct process *process, uint64_t time_ns, struct maps_text text)
-{
-    struct process_context *context = process->context;
-    int changed = process_maps_update(&process->maps, context->files, context->recording,
-                                      task_of(process, 0, time_ns), text);
-    if (changed > 0) {
-        unwinder_forget(process->unwinder);
-        process->maps_wait_ns = FIRST_WAIT_NS;
-    } else if (process->maps_wait_ns < LONGEST_WAIT_NS) {
-        process->maps_wait_ns *= 2;
-    }
-    process->wants_maps = false;
-}
-
-/* The next list of mappings that is in the ring already. */
-static bool take_maps_ahead(struct process *process)
-{
-    uint64_t position = atomic_load_explicit(&process->ring.header->tail, memory_order_relaxed);
-    const struct sample_record *record;
-    size_t seen = 0;
-    while (seen < process->ring.data_bytes &&
-           (record = sample_ring_peek_at(&process->ring, position)) != NULL) {
-        uint32_t bytes = *(const volatile uint32_t *)&record->bytes;
-        struct ring_record decoded;
-        if (record->type == SAMPLE_RECORD_MAPS &&
-            ring_record_decode(record, process->ring.data_bytes, &decoded) == 0) {
-            take_maps(process, decoded.time_ns,
-                      maps_text_init(decoded.text.bytes, decoded.text.length));
-            return true;
-        }
-        if (bytes < sizeof *record)
-            break;
-        position += bytes;
-        seen += bytes;
-    }
-    return false;
-}
-
-static bool take_maps_of_proc(struct process *process, uint64_t time_ns)
-{
-    char path[64];
-    struct file file;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)process->pid);
-    if (process->has_successor || file_read(path, &file) < 0)
-        return false;
-    bool has_text = file.length > 0; /* a process that is ending has none left */
-    if (has_text)
-        take_maps(process, time_ns, maps_text_init((const char *)file.data, file.length));
-    file_done(&file);
-    return has_text;
-}
-
-static void refresh_maps(struct process *process)
-{
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (process->newest_ns < process->maps.list_ns)
-        return;
-    if (process->maps.list_ns && now_ns < process->maps.list_ns + process->maps_wait_ns) {
-        process->wants_maps = true;
-        return;
-    }
-    if (!take_maps_of_proc(process, now_ns) && !take_maps_ahead(process))
-        process->maps.list_ns = now_ns; /* not again at once */
-}
-
-/* Generated code has no table, but maybe it speaks for itself. */
-static const struct unwind_rule *rule_of_generated(const struct process *process,
-                                                   const struct process_mapping *mapping,
-                                                   uint64_t avma)
-{
-    uint8_t code[MOST_CODE_BYTES];
-    uint64_t start = avma > mapping->start_avma ? avma - 1 : avma, left = mapping->end_avma - start;
-    size_t bytes = left < sizeof code ? (size_t)left : sizeof code;
-    struct iovec here = {.iov_base = code, .iov_len = bytes};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)start, .iov_len = bytes};
-    if (process->has_successor ||
-        process_vm_readv(process->pid, &here, 1, &there, 1, 0) != (ssize_t)bytes)
-        return NULL;
-    return unwind_rule_of_code(EM_X86_64, code, bytes, (size_t)(avma - start));
-}
-
-static void note_trampolines(struct process *process, const struct process_mapping *mapping)
-{
-    struct merge_range range = {mapping->start_avma, mapping->end_avma};
-    for (size_t i = 0; i < process->trampoline_count; i++)
-        if (memcmp(&process->trampolines[i], &range, sizeof range) == 0)
-            return;
-    if (process->trampoline_count < PROCESS_TRAMPOLINES)
-        process->trampolines[process->trampoline_count++] = range;
-}
-
-static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
-{
-    struct process *process = data;
-    const struct process_mapping *mapping = process_maps_find(&process->maps, avma);
-    *ret_code = (struct unwind_code){0};
-    if (!mapping) {
-        refresh_maps(process);
-        mapping = process_maps_find(&process->maps, avma);
-    }
-    if (!mapping)
-        return false;
-    if (mapping->has_bias) {
-        ret_code->table = native_unwind_table(mapping->file->native);
-        ret_code->bias = mapping->bias;
-    } else if (!mapping->file) {
-        ret_code->rule = rule_of_generated(process, mapping, avma);
-        if (ret_code->rule)
-            note_trampolines(process, mapping);
-    }
-    return true;
 }
 
 /* --- Python functions ------------------------------------------------------------------------- */
@@ -496,8 +361,8 @@ static void take_record(struct process *process, const struct sample_record *rec
         take_thread(process, &decoded);
         break;
     default:
-        take_maps(process, decoded.time_ns,
-                  maps_text_init(decoded.text.bytes, decoded.text.length));
+        process_code_list(process, decoded.time_ns,
+                          maps_text_init(decoded.text.bytes, decoded.text.length));
     }
 }
 
@@ -511,7 +376,7 @@ unsigned process_drain(struct process *process)
         waiting = ring->data_bytes;
     sample_ring_prepare(ring);
     if (process->wants_maps)
-        refresh_maps(process);
+        process_code_refresh(process);
     const struct sample_record *record;
     for (uint64_t done = 0; done < waiting && (record = sample_ring_peek(ring)) != NULL;) {
         done += record->bytes >= sizeof *record ? record->bytes : sizeof *record;
