@@ -1,11 +1,12 @@
 """`pitviper record`: what it costs the program that is recorded, and what it needs itself.
 
-The first figure is the CPU time of a fixed amount of work, measured inside the program. Beside ours: the
-program alone, `perf record -g`, and what has to be done to see Python functions otherwise: perf or samply
-with -X perf, and from 3.15 on Python's own sampling profiler.
+The first figure is the CPU time of a fixed amount of work, measured inside the program, in parts: of each
+part the best round counts, since hardly any round is undisturbed as a whole. Beside ours: the program alone,
+`perf record -g`, and what has to be done to see Python functions otherwise: perf or samply with -X perf, and
+from 3.15 on Python's own sampling profiler.
 
-The others are of one recording at 9999 Hz, of three times the work: how many samples there are and how good they are, what they
-take on the disk, and the CPU time of the recorder itself.
+The others are of one recording at 9999 Hz, of three times the work: how many samples there are and how good
+they are, what they take on the disk, and the CPU time of the recorder itself.
 
 On this machine: the oldest and the newest interpreter. In the sid root (PITVIPER_MATRIX): its newest.
 """
@@ -50,9 +51,9 @@ class Run:
             err.seek(0)
             self.err = err.read()
         assert process.returncode == 0, (command, self.err[-500:])
-        told = re.search(r"^workload (\S+) (\S+) (\d+)", out, re.M)
-        self.work_s, self.process_s = float(told[1]), float(told[2])
-        name_files.remove(int(told[3]))
+        pid, *seconds = re.search(r"^workload (.*)", out, re.M)[1].split()
+        self.process_s, *self.parts_s = map(float, seconds)
+        name_files.remove(int(pid))
 
     @staticmethod
     def time_of(pid):
@@ -78,9 +79,9 @@ class Workload:
     def run(self, command):
         return Run(command, self.folder.name)
 
-    def seconds(self, *before, options=()):
+    def parts(self, *before, options=()):
         command = [*before, self.python.executable, *options, *self.script]
-        return lambda: self.run(command).work_s
+        return lambda: self.run(command).parts_s
 
     @staticmethod
     def ours(hertz):
@@ -101,14 +102,14 @@ def own_name(hertz):
 
 def times(work, label):
     """Our CPU time beside that of others."""
-    ours = {own_name(hertz): work.seconds(*work.ours(hertz)) for hertz in (LOW_HERTZ, HERTZ)}
+    ours = {own_name(hertz): work.parts(*work.ours(hertz)) for hertz in (LOW_HERTZ, HERTZ)}
     full, low = own_name(HERTZ), own_name(LOW_HERTZ)
     has_perf, has_support = not perf_module.obstacle(), work.python.perf_support
     perf = has_perf and [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data",
                          "--"]
-    sides = {"alone": work.seconds(), **ours}
+    sides = {"alone": work.parts(), **ours}
     if has_perf:
-        sides["perf record -g"] = work.seconds(*perf)
+        sides["perf record -g"] = work.parts(*perf)
     turn = InTurn(ROUNDS, sides)
     yield turn.compare(f"{label}, {low}", low, "alone", "s", most_ratio=1.03)
     if has_perf:
@@ -117,13 +118,13 @@ def times(work, label):
 
     peers = {}
     if has_perf and has_support:
-        peers["perf record -g, -X perf"] = work.seconds(*perf, options=["-X", "perf"])
+        peers["perf record -g, -X perf"] = work.parts(*perf, options=["-X", "perf"])
     if has_support and not samply_module.obstacle():
         samply = ["samply", "record", "-r", HERTZ, "--save-only", "-o", "samply.json", "--"]
-        peers["samply, -X perf"] = work.seconds(*samply, options=["-X", "perf"])
+        peers["samply, -X perf"] = work.parts(*samply, options=["-X", "perf"])
     if work.python.version >= (3, 15):
         own = ["-m", "profiling.sampling", "run", "-a", "-r", HERTZ, "--collapsed", "-o", "own.txt"]
-        peers["profiling.sampling"] = work.seconds(options=own)
+        peers["profiling.sampling"] = work.parts(options=own)
     turn = InTurn(PEER_ROUNDS, {full: ours[full], **peers})
     for peer in peers:
         yield turn.compare(f"{label}, {full}", full, peer, "s")

@@ -62,7 +62,8 @@ class Row:
 
 class InTurn:
     """Several sides that are measured in turn, round after round: what else the machine does then falls
-    on all of them. `sides` are functions by name; a side's figure is its best."""
+    on all of them. `sides` are functions by name that return the figures of the parts of their work. A
+    side's figure is the sum of the best of each part."""
 
     def __init__(self, rounds, sides):
         self.rounds = rounds
@@ -72,7 +73,8 @@ class InTurn:
     def best(self, name):
         if not self.figures:
             rounds = [{each: side() for each, side in self.sides.items()} for _ in range(self.rounds)]
-            self.figures = {each: min(figures[each] for figures in rounds) for each in self.sides}
+            self.figures = {each: sum(map(min, zip(*(parts[each] for parts in rounds))))
+                            for each in self.sides}
         return self.figures[name]
 
     def compare(self, what, ours, peer, unit, **limits):

@@ -20,6 +20,8 @@ enum {
     FRAME_BYTES = 64, /* of a Python frame, what is read of it */
     LANDMARK_BYTES = 16,
     MOST_NS_PER_BYTE = 2,
+    COST_SAMPLES = 8, /* so many samples say what one costs */
+    MOST_COST = 3,    /* a third of the time up to the next */
     REST = 4,
 };
 
@@ -206,17 +208,24 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
 }
 
 /* With very deep stacks a sample can take as long as the time up to the next one, and the program
- * would hardly get on: it gets REST times as long as the sample took. Not more than such a sample
- * should take, since other programs may have had the processor meanwhile. */
+ * would hardly get on: it gets REST times as long as samples take. One may take longer since other
+ * programs had the processor meanwhile: it counts for not more than such a sample should take, and
+ * not alone. */
+static void let_rest(struct sample_thread *thread, uint64_t took, uint64_t period, uint64_t now)
+{
+    thread->cost_ns += (int64_t)(took - thread->cost_ns) / COST_SAMPLES;
+    if (thread->cost_ns > period / MOST_COST)
+        thread->rest_until_ns = now + REST * thread->cost_ns;
+}
+
 void sample_take(struct sample_take_source *source, struct sample_thread *thread,
                  const siginfo_t *info, const ucontext_t *at)
 {
     uint64_t begin = clock_ns(CLOCK_MONOTONIC);
     size_t bytes = take_sample(source, thread, info, at, begin);
     uint64_t end = clock_ns(CLOCK_MONOTONIC), took = end - begin;
-    if (took > bytes * MOST_NS_PER_BYTE)
-        took = bytes * MOST_NS_PER_BYTE;
-    if (took > NS_PER_SECOND / source->frequency_hz / 4)
-        thread->rest_until_ns = end + REST * took;
+    uint64_t most = bytes * MOST_NS_PER_BYTE;
+    if (bytes)
+        let_rest(thread, took < most ? took : most, NS_PER_SECOND / source->frequency_hz, end);
     thread->handled_ns = end;
 }

@@ -17,7 +17,8 @@ struct sample_thread {
     timer_t timer;
     uint64_t cpu_ns;                 /* CPU time up to the last sample; 0: there was none */
     uint64_t time_ns;                /* time of the last sample */
-    uint64_t rest_until_ns;          /* no sample before: the last one took long */
+    uint64_t cost_ns;                /* what a sample takes, of late */
+    uint64_t rest_until_ns;          /* no sample before: the last ones took long */
     uint64_t owed_ns;                /* time of samples that were left out or lost since then */
     uintptr_t stack_low, stack_high; /* of the C stack; equal when it is not known */
     uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
