@@ -107,10 +107,11 @@ def times(work, label):
     has_perf, has_support = not perf_module.obstacle(), work.python.perf_support
     perf = has_perf and [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data",
                          "--"]
-    sides = {"alone": work.parts(), **ours}
+    sides = {"alone": work.parts(), "alone again": work.parts(), **ours}
     if has_perf:
         sides["perf record -g"] = work.parts(*perf)
     turn = InTurn(ROUNDS, sides)
+    yield turn.compare(f"{label}, alone again: noise", "alone again", "alone", "s")
     yield turn.compare(f"{label}, {low}", low, "alone", "s", most_ratio=1.03)
     if has_perf:
         yield turn.compare(f"{label}, {full}", full, "perf record -g", "s",

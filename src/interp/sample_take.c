@@ -4,7 +4,8 @@
  *     thread  -> Python frames (sample_frames.c), registers, C stack              (sample_stack.c)
  *     ring    -> one record; of deep stacks what has changed since the last
  *
- * A sample that is left out or lost is owed: the next one stands for its time, too. */
+ * A sample that is left out, for want of time or room, or lost is owed: the next one stands for its
+ * time, too. */
 #include "interp/sample_take.h"
 
 #include "base/clock.h"
@@ -20,8 +21,9 @@ enum {
     FRAME_BYTES = 64, /* of a Python frame, what is read of it */
     LANDMARK_BYTES = 16,
     MOST_NS_PER_BYTE = 2,
-    COST_SAMPLES = 8, /* so many samples say what one costs */
-    MOST_COST = 3,    /* a third of the time up to the next */
+    LARGE_BYTES = 64 << 10, /* a deep stack, all of it */
+    COST_SAMPLES = 8,       /* so many samples say what one costs */
+    MOST_COST = 3,          /* a third of the time up to the next */
     REST = 4,
 };
 
@@ -174,6 +176,17 @@ static void look(struct sample_take_source *source, struct sample_thread *thread
     parts->stack = sample_stack_find(&source->ring, thread, at);
 }
 
+/* A deep stack that the recorder does not know yet is large: a few of them would fill the ring in
+ * less than a millisecond. They leave half of it to others. */
+static bool has_to_wait(const struct sample_ring *ring, const struct sample_stack *stack)
+{
+    if (stack->inner_bytes < LARGE_BYTES)
+        return false;
+    uint64_t head = atomic_load_explicit(&ring->header->head, memory_order_relaxed);
+    uint64_t tail = atomic_load_explicit(&ring->header->tail, memory_order_relaxed);
+    return head - tail + stack->inner_bytes > ring->data_bytes / 2;
+}
+
 /* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
 static size_t take_sample(struct sample_take_source *source, struct sample_thread *thread,
                           const siginfo_t *info, const ucontext_t *at, uint64_t now)
@@ -194,6 +207,8 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
     if (!thread->is_announced)
         announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now);
     look(source, thread, at, now, &parts);
+    if (has_to_wait(&source->ring, &parts.stack))
+        return parts.frames.count * FRAME_BYTES;
     if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
         atomic_fetch_add_explicit(&header->lost, kernel.user + kernel.kernel, memory_order_relaxed);
         return parts.frames.count * FRAME_BYTES;

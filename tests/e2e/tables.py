@@ -163,8 +163,9 @@ def settle_tree(tree, mappings):
     def is_plt(word):
         place = mappings.place(int(word, 16)) if re.fullmatch("0x[0-9a-f]+", word) else None
         return word.endswith("@plt") or (place and is_in_plt(*place))
-    lines = [re.sub(r"[^ -]+$", lambda m: "(plt)" if is_plt(m[0]) else m[0], line)
-             for line in tree]
+    def settled(match):  # one name, or a folded chain of them
+        return ";".join("(plt)" if is_plt(word) else word for word in match[0].split(";"))
+    lines = [re.sub(r"[^ -]+$", settled, line) for line in tree]
     return tree if lines == tree else sorted(re.sub(r"^[| -]+", "", line) for line in lines)
 
 
