@@ -3,8 +3,8 @@
  * key.
  *
  * The table is written under a lock. Who does not get it tries for some microseconds, which is
- * longer than it is held, but not for ever: its holder may not be running. Then the sample is lost.
- */
+ * longer than it is held, but not for ever: its holder may not be running. Then there is no sample
+ * this time. */
 #include "interp/sample_codes.h"
 
 #include "interp/sample_code.h"
@@ -106,13 +106,13 @@ static void fill_slot(const char *code, uint64_t print, size_t first, uint32_t n
 static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t print, size_t first)
 {
     if (!lock_table())
-        return 0;
+        return SAMPLE_CODES_BUSY;
     uint32_t number = last_number + 1;
     if (sample_code_write(ring, layout, code, number)) {
         last_number = number;
         fill_slot(code, print, first, number);
     } else {
-        number = 0;
+        number = SAMPLE_CODES_NO_ROOM;
     }
     atomic_flag_clear_explicit(&is_writing, memory_order_release);
     return number;

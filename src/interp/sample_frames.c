@@ -157,10 +157,10 @@ static bool meet(struct walk *walk, const char *frame, struct met_code *ret_met)
         return false;
     }
     uint32_t number = sample_codes_number(walk->ring, code);
-    if (!number) {
-        walk->result.is_lost = true;
+    walk->result.is_lost = number == SAMPLE_CODES_NO_ROOM;
+    walk->result.is_late = number == SAMPLE_CODES_BUSY;
+    if (walk->result.is_lost || walk->result.is_late)
         return false;
-    }
     ret_met->word = (uintptr_t)pointer_at(frame, layout->frame_code);
     ret_met->start = instruction.has_offset ? 0 : (uintptr_t)code + layout->code_instructions;
     ret_met->entry = (uint64_t)number << 32;
@@ -276,10 +276,11 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
         return;
     }
     walk->result.is_cut = true;
-    for (int i = 0; i < 2 && cframe && is_readable(walk, cframe) && !walk->result.is_lost; i++) {
+    for (int i = 0; i < 2 && cframe && is_readable(walk, cframe); i++) {
         walk->result = (struct sample_frames_result){0};
         const char *next = cframe;
-        if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), &next))
+        if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), &next) ||
+            walk->result.is_lost || walk->result.is_late)
             return;
         cframe = pointer_at(cframe, layout->cframe_previous);
     }

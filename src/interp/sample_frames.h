@@ -15,6 +15,7 @@ const char *sample_frames_load(void);
 struct sample_frames_result {
     size_t count; /* entries written */
     bool is_cut;  /* there were more, or the rest could not be followed */
+    bool is_late; /* a function is just being written down by another thread */
     bool is_lost; /* there was no room in the ring for the name of a function */
 };
 

@@ -207,7 +207,7 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
     if (!thread->is_announced)
         announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now);
     look(source, thread, at, now, &parts);
-    if (has_to_wait(&source->ring, &parts.stack))
+    if (parts.frames.is_late || has_to_wait(&source->ring, &parts.stack))
         return parts.frames.count * FRAME_BYTES;
     if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
         atomic_fetch_add_explicit(&header->lost, kernel.user + kernel.kernel, memory_order_relaxed);
