@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from .again import again
 from ..builds import BUILD, built, sanitized_environment
 from . import exports
 from .cli import pitviper, program
@@ -174,6 +175,7 @@ def test_recordings_of_our_own(python, recordings):
 
 
 @every_python(at_least=(3, 12))
+@again
 def test_recordings_of_perf(python, perf):
     recording = perf.record(python, "-X", "perf", MIXED_WORK, 0.5, frequency=997)
     exported = Exported(recording.data, perf.folder)
