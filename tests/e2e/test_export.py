@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
-from .again import again
 from ..builds import BUILD, built, sanitized_environment
 from . import exports
+from .again import again
 from .cli import pitviper, program
 from .exports import by_function, by_line, is_python
 from .interpreters import every_python
