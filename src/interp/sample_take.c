@@ -187,7 +187,7 @@ static bool has_to_wait(const struct sample_ring *ring, const struct sample_stac
     return head - tail + stack->inner_bytes > ring->data_bytes / 2;
 }
 
-/* How many bytes of the program's memory it had to read, roughly; 0 when it was left out. */
+/* How many bytes of the program's memory it had to read, roughly; 0 when it did not look. */
 static size_t take_sample(struct sample_take_source *source, struct sample_thread *thread,
                           const siginfo_t *info, const ucontext_t *at, uint64_t now)
 {
