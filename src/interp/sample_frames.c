@@ -24,27 +24,45 @@
 
 enum {
     CAREFUL_FRAMES = 3,
+    FIRST_SEEN = 8,
     PAGE_BYTES = 4096,
     KNOWN_PAGES = 4,
     LAST_CODES = 16,
+    NO_VALUE = 256, /* of a char */
 };
 
 static const struct sample_layout *layout;
 static struct py_thread *(*current_thread)(void);
 static struct py_thread *(*thread_of_gil)(void);
-static struct {
-    bool has_offset; /* else a pointer */
-    size_t place;
-    uint64_t mask, unit;
-} instruction; /* of a frame: the one it is at */
 
-/* In bytes from the first one, all versions the same way. */
-static void find_instruction(void)
+/* What is asked of each frame, from the layout. */
+static struct shape {
+    size_t code, previous;
+    size_t instruction; /* the one that the frame is at: a pointer, or an offset */
+    bool has_offset;
+    unsigned shift; /* makes bytes of it */
+    uint64_t mask;
+    bool has_borders; /* behind each frame: 3.9 and 3.10; later ... */
+    size_t mark;      /* ... this byte tells where one is ... */
+    int mark_value;   /* ... by this value */
+} the_shape;
+
+static void find_shape(void)
 {
-    instruction.has_offset = layout->frame_offset_unit != 0;
-    instruction.place = instruction.has_offset ? layout->frame_offset : layout->frame_instruction;
-    instruction.mask = instruction.has_offset ? UINT32_MAX : UINT64_MAX; /* an int */
-    instruction.unit = instruction.has_offset ? layout->frame_offset_unit : 1;
+    bool has_offset = layout->frame_offset_unit != 0;
+    the_shape = (struct shape){
+        .code = layout->frame_code,
+        .previous = layout->frame_previous,
+        .instruction = has_offset ? layout->frame_offset : layout->frame_instruction,
+        .has_offset = has_offset,
+        .shift = layout->frame_offset_unit == 2,
+        .mask = has_offset ? UINT32_MAX : UINT64_MAX, /* an int */
+        .has_borders = !layout->frame_owner && !layout->frame_is_entry,
+        .mark = layout->frame_owner ? layout->frame_owner : layout->frame_is_entry,
+        .mark_value = layout->frame_owner      ? FRAME_OWNER_SHIM
+                      : layout->frame_is_entry ? true
+                                               : NO_VALUE,
+    };
 }
 
 const char *sample_frames_load(void)
@@ -71,7 +89,7 @@ const char *sample_frames_load(void)
     if (!sample_codes_init(known))
         return "memory is short";
     layout = known;
-    find_instruction();
+    find_shape();
     return NULL;
 }
 
@@ -88,6 +106,8 @@ struct met_code {
     uint64_t start; /* of its instructions, as frames tell theirs */
     uint64_t entry; /* its number, for the ring */
 };
+
+#define NO_WORD UINT64_MAX /* stands where 0 would be found */
 
 struct walk {
     struct sample_ring *ring;
@@ -162,20 +182,31 @@ static bool meet(struct walk *walk, const char *frame, struct met_code *ret_met)
     if (walk->result.is_lost || walk->result.is_late)
         return false;
     ret_met->word = (uintptr_t)pointer_at(frame, layout->frame_code);
-    ret_met->start = instruction.has_offset ? 0 : (uintptr_t)code + layout->code_instructions;
+    ret_met->start = the_shape.has_offset ? 0 : (uintptr_t)code + layout->code_instructions;
     ret_met->entry = (uint64_t)number << 32;
     return true;
+}
+
+static struct met_code *place_of(struct walk *walk, uint64_t word)
+{
+    return &walk->last[word / 64 % LAST_CODES];
+}
+
+/* Of the instruction that a frame is at, in bytes from the first one. */
+static uint64_t offset_of(const char *frame, uint64_t start, const struct shape *shape)
+{
+    uint64_t at = (uintptr_t)pointer_at(frame, shape->instruction) & shape->mask;
+    return (at - start) << shape->shift;
 }
 
 /* One frame. False when the walk ends here. */
 static bool add_frame(struct walk *walk, const char *frame)
 {
     uint64_t word = (uintptr_t)pointer_at(frame, layout->frame_code);
-    struct met_code *met = &walk->last[word / 64 % LAST_CODES];
-    if ((!word || met->word != word) && !meet(walk, frame, met))
+    struct met_code *met = place_of(walk, word);
+    if (met->word != word && !meet(walk, frame, met))
         return false;
-    uint64_t at = (uintptr_t)pointer_at(frame, instruction.place) & instruction.mask;
-    uint64_t offset = (at - met->start) * instruction.unit;
+    uint64_t offset = offset_of(frame, met->start, &the_shape);
     return add(walk, met->entry | (offset > INT32_MAX ? (uint32_t)SAMPLE_OFFSET_NONE : offset));
 }
 
@@ -211,37 +242,83 @@ static const char *outer_cframe(const struct walk *walk, const char *cframe)
     return has_outer ? pointer_at(cframe, layout->cframe_previous) : NULL;
 }
 
-/* What was left by earlier calls can lead in a circle. Sooner or later it is met again. */
-static bool is_circle(const char *frame, size_t steps, const char **seen)
+/* The frames that are nearly all of a deep stack: of functions that this walk has met, and without
+ * a mark. What this loop needs is in registers, and it takes half of what walk_one would. It ends
+ * behind `most` entries, or at the frame `seen`. Returns how many entries it has added. */
+static size_t walk_easy(struct walk *walk, const char **frame, const char **cframe,
+                        const char *seen, size_t most)
 {
-    bool is_seen = frame == *seen;
-    if ((steps & (steps - 1)) == 0)
-        *seen = frame;
-    return is_seen;
+    const struct shape shape = the_shape;
+    const char *at = *frame, *outer = *cframe;
+    struct met_code met = {.word = NO_WORD};
+    size_t room = walk->capacity - walk->result.count;
+    uint64_t *first = walk->entries + walk->result.count, *out = first;
+    const uint64_t *end = first + (most < room ? most : room) - 1;
+    while (at && out < end) {
+        uint64_t word = (uintptr_t)pointer_at(at, shape.code);
+        if (word != met.word)
+            met = *place_of(walk, word);
+        uint64_t offset = offset_of(at, met.start, &shape);
+        if (word != met.word || at[shape.mark] == shape.mark_value || offset > INT32_MAX)
+            break;
+        if (shape.has_borders) {
+            if (outer && !is_on_stack(walk, outer))
+                break;
+            out[1] = SAMPLE_FRAME_BORDER | (uintptr_t)outer;
+            outer = outer_cframe(walk, outer);
+        }
+        *out = met.entry | offset;
+        out += shape.has_borders ? 2 : 1;
+        at = pointer_at(at, shape.previous);
+        if (at == seen)
+            break;
+    }
+    *frame = at;
+    *cframe = outer;
+    walk->result.count += (size_t)(out - first);
+    return (size_t)(out - first);
+}
+
+/* One frame of any kind. False when the walk ends here. */
+static bool walk_one(struct walk *walk, const char *frame, const char **cframe)
+{
+    if (is_shim(frame))
+        return add_border(walk, frame);
+    if (!add_frame(walk, frame))
+        return false;
+    if (!the_shape.has_borders && (!layout->frame_is_entry || !frame[layout->frame_is_entry]))
+        return true;
+    bool is_added = add_border(walk, *cframe);
+    *cframe = outer_cframe(walk, *cframe);
+    return is_added;
 }
 
 /* From a frame on; `cframe` is where the list of cframes has got to. Whether it came to the end, or
- * there was no more room. */
+ * there was no more room. What was left by earlier calls can lead in a circle: there, one of the
+ * frames that are kept in mind, ever farther apart, is met again. */
 static bool walk_from(struct walk *walk, const char *frame, const char **cframe)
 {
     const char *seen = NULL;
-    for (size_t steps = 0; frame; steps++) {
-        if ((steps < CAREFUL_FRAMES && !is_frame(walk, frame)) || is_circle(frame, steps, &seen)) {
+    size_t steps = 0, next_seen = FIRST_SEEN;
+    while (frame) {
+        if (frame == seen || (steps < CAREFUL_FRAMES && !is_frame(walk, frame))) {
             walk->result.is_cut = true;
             return false;
         }
-        if (is_shim(frame)) {
-            if (!add_border(walk, frame))
-                return true;
-        } else if (!add_frame(walk, frame)) {
-            return walk->result.count == walk->capacity;
-        } else if (!layout->frame_owner &&
-                   (!layout->frame_is_entry || frame[layout->frame_is_entry])) {
-            if (!add_border(walk, *cframe))
-                return true;
-            *cframe = outer_cframe(walk, *cframe);
+        if (steps >= next_seen) {
+            seen = frame;
+            next_seen = 2 * steps;
         }
+        bool is_behind_careful = steps >= CAREFUL_FRAMES;
+        size_t easy =
+            is_behind_careful ? walk_easy(walk, &frame, cframe, seen, next_seen - steps) : 0;
+        steps += easy;
+        if (easy)
+            continue;
+        if (!walk_one(walk, frame, cframe))
+            return walk->result.count == walk->capacity;
         frame = pointer_at(frame, layout->frame_previous);
+        steps++;
     }
     return true;
 }
@@ -308,7 +385,8 @@ struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr
                         .entries = entries,
                         .capacity = capacity,
                         .stack_low = stack_low,
-                        .stack_high = stack_high};
+                        .stack_high = stack_high,
+                        .last = {{.word = NO_WORD}}};
     struct py_thread *thread = layout ? thread_state(&walk) : NULL;
     if (thread)
         walk_chain(&walk, thread);

@@ -25,6 +25,7 @@ enum {
     COST_SAMPLES = 8,       /* so many samples say what one costs */
     MOST_COST = 3,          /* a third of the time up to the next */
     REST = 4,
+    BLOCK = 32, /* frames */
 };
 
 /* By DWARF number. */
@@ -82,14 +83,19 @@ static struct sample_kernel_result interrupts_of(const struct sample_take_source
     return sample_kernel_read(thread, NS_PER_SECOND / source->frequency_hz, thread->kernel_words);
 }
 
-/* How many Python frames at the outer end are those of the last deep sample. */
+/* How many Python frames at the outer end are those of the last deep sample. Nearly all: many are
+ * compared at a time. */
 static size_t count_kept(const struct sample_thread *thread, size_t count, uint64_t now)
 {
-    size_t last = thread->last_count, kept = 0;
+    const uint64_t *end = thread->frames + count;
+    const uint64_t *last_end = thread->last_frames + thread->last_count;
+    size_t most = count < thread->last_count ? count : thread->last_count, kept = 0;
     if (now > thread->deep_whole_ns + (uint64_t)SAMPLE_DEEP_SECONDS * NS_PER_SECOND)
         return 0;
-    while (kept < count && kept < last &&
-           thread->frames[count - 1 - kept] == thread->last_frames[last - 1 - kept])
+    while (most - kept >= BLOCK &&
+           memcmp(end - kept - BLOCK, last_end - kept - BLOCK, BLOCK * sizeof *end) == 0)
+        kept += BLOCK;
+    while (kept < most && end[-1 - (ptrdiff_t)kept] == last_end[-1 - (ptrdiff_t)kept])
         kept++;
     return kept;
 }
