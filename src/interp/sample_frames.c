@@ -58,7 +58,9 @@ static void find_shape(void)
         .shift = layout->frame_offset_unit == 2,
         .mask = has_offset ? UINT32_MAX : UINT64_MAX, /* an int */
         .has_borders = !layout->frame_owner && !layout->frame_is_entry,
-        .mark = layout->frame_owner ? layout->frame_owner : layout->frame_is_entry,
+        .mark = layout->frame_owner      ? layout->frame_owner
+                : layout->frame_is_entry ? layout->frame_is_entry
+                                         : layout->frame_code, /* is read anyhow */
         .mark_value = layout->frame_owner      ? FRAME_OWNER_SHIM
                       : layout->frame_is_entry ? true
                                                : NO_VALUE,
