@@ -66,9 +66,6 @@ static void print_triggers(const struct recorder_summary *summary)
         separator = "; ";
     }
     fputc('\n', stderr);
-    if (summary->bare_threads)
-        fprintf(stderr, "pitviper record: %zu threads by CPU-time timers instead (" NO_MEMORY ")\n",
-                summary->bare_threads);
 }
 
 static void print_quality(const struct process_counts *counts)

@@ -68,7 +68,7 @@ struct sample_ring_header {
     _Atomic uint64_t lost;           /* samples for which there was no room */
     _Atomic uint64_t unreadable;     /* samples whose Python frames could not be followed */
     _Atomic uint32_t has_ended;      /* the process is about to end or to become another program */
-    _Atomic uint32_t bare_threads;   /* that could not have the kernel's part, unlike the first */
+    uint32_t unused;
 
     _Alignas(64) _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */

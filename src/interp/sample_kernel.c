@@ -1,34 +1,41 @@
 /* A perf event interrupts the thread wherever it is. In the kernel that is no moment for a signal:
  * it comes on the way back, when the call is over. What the thread was doing is then in a buffer
- * that the kernel fills and the thread maps:
+ * that the kernel fills and the process maps:
  *
  *     read(2)   |--k1------k2------k3--| signal: three chains of the kernel, one user stack
  *
- * So time in long calls counts as often as it was interrupted. The kernel writes backwards and over
- * its oldest records ("overwrite"), so the newest one is always at `data_head`, nothing has to be
- * given back, and the buffer is never full:
+ * So time in long calls counts as often as it was interrupted.
  *
- *     | ... older | k1 | k2 | k3 ... free |        positions shrink
- *                        data_head ^ (k3 is the newest)
+ * There is an event for each processor, which all threads inherit: the kernel hands it from thread
+ * to thread as it is, without stopping it, and a new thread costs little. So the buffer of a
+ * processor has records of all threads of this process, each with the thread's number and its time.
+ * The kernel writes backwards and over its oldest records ("overwrite"), so the newest one is
+ * always at `data_head`, nothing has to be given back, and the buffer is never full:
  *
- * Of a very long call only the newest chains are left. How many there were is known all the same,
- * for each record has the CPU time so far.
+ *     | ... older | k1 | k2 | other thread's | k3 ... free |        positions shrink
+ *                                    data_head ^ (k3 is the newest)
  *
- * The buffer's memory is locked, and how much of that a user may have is limited: three pages a
- * thread. A new interrupt while the handler reads can only hurt the oldest records of a full
- * buffer, so the handler stays away from its second half.
+ * A thread reads from there on until it comes to the time of its last sample, in the buffers of the
+ * processor that it is on and of the one that it was on then. Of a very long call, or after a long
+ * sleep, that may not be there any more; how often the thread was interrupted is then told by its
+ * CPU time. Other threads go on writing while one reads, or loses the processor half-way: whether
+ * that has hurt what was read is seen afterwards from how far `data_head` has come.
  *
- * The kernel keeps the event alive while its buffer is mapped, so no descriptor is needed, which
- * programs might close. Forked children do not have the mapping. */
+ * The buffers' memory is locked, and how much of that a user may have is limited: three pages for
+ * each processor. The kernel keeps an event alive while its buffer is mapped, so no descriptor is
+ * needed, which programs might close. Forked children do not have the mapping. */
 #include "interp/sample_kernel.h"
 
-#include "interp/interpose.h"
+#include "base/clock.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
     PAGE_BYTES = 4096,
@@ -36,111 +43,138 @@ enum {
     BUFFER_BYTES = PAGE_BYTES + DATA_BYTES,
     DATA_WORDS = DATA_BYTES / sizeof(uint64_t),
     READ_BYTES = DATA_BYTES / 2, /* the newest */
+    CHECK_SAMPLES = 64,          /* so often the CPU time is looked at */
 };
 
-/* A record, in words: header, time, CPU time, number of entries, entries. */
-enum { WORD_HEADER, WORD_TIME, WORD_CPU, WORD_COUNT, WORD_ENTRIES };
+/* A record, in words: header, process and thread, time, number of entries, entries. */
+enum { WORD_HEADER, WORD_IDS, WORD_TIME, WORD_COUNT, WORD_ENTRIES };
 
 _Static_assert(READ_BYTES <= SAMPLE_KERNEL_WORDS * sizeof(uint64_t),
                "a chain takes less room than its record");
 
-/* All threads that have a buffer. Not for the handler. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sample_thread *first;
+/* By the processor's number; zeros, which say that there is nothing, where there is no event. */
+static uint8_t *buffers;
+static size_t buffer_count;
+static pid_t owner; /* the thread that opened the events */
 
-void sample_kernel_attr(struct perf_event_attr *attr)
+/* --- events ---------------------------------------------------------------------------------- */
+
+/* "0-3,8,10-11" */
+static void parse_processors(const char *text, cpu_set_t *ret_processors)
 {
-    attr->sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN;
-    attr->exclude_callchain_user = 1;
-    attr->write_backward = 1;
-    attr->use_clockid = 1;
-    attr->clockid = CLOCK_MONOTONIC;
+    unsigned first, last;
+    int length;
+    CPU_ZERO(ret_processors);
+    while (sscanf(text, "%u%n", &first, &length) == 1) {
+        text += length;
+        last = first;
+        if (sscanf(text, "-%u%n", &last, &length) == 1)
+            text += length;
+        for (unsigned i = first; i <= last && i < CPU_SETSIZE; i++)
+            CPU_SET(i, ret_processors);
+        text += *text == ',';
+    }
 }
 
-/* --- the list of buffers -----------------------------------------------------------------------
- */
-
-/* A handler of the program that interrupts us here may want the list, too. */
-static void enter(sigset_t *ret_before)
+/* All that there are, since a thread may be allowed on others later; where nobody says which these
+ * are, those that it is allowed on. */
+static void find_processors(cpu_set_t *ret_processors)
 {
-    sigset_t all;
-    sigfillset(&all);
-    interpose_sigmask(SIG_BLOCK, &all, ret_before);
-    pthread_mutex_lock(&lock);
+    char text[4096];
+    int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    parse_processors(text, ret_processors);
+    if (!CPU_COUNT(ret_processors))
+        sched_getaffinity(0, sizeof *ret_processors, ret_processors);
 }
 
-static void leave(const sigset_t *before)
+static bool open_event(const struct perf_event_attr *kind, int processor, void *place)
 {
-    pthread_mutex_unlock(&lock);
-    interpose_sigmask(SIG_SETMASK, before, NULL);
-}
-
-bool sample_kernel_map(struct sample_thread *thread, int fd)
-{
-    /* Without PROT_WRITE: the kernel overwrites what is old. */
-    void *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-    if (buffer == MAP_FAILED)
+    struct perf_event_attr attr = *kind;
+    attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+    attr.exclude_callchain_user = 1;
+    attr.write_backward = 1;
+    attr.use_clockid = 1;
+    attr.clockid = CLOCK_MONOTONIC;
+    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, processor, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
         return false;
-    sigset_t before;
-    enter(&before);
-    thread->kernel_head = 0;
-    thread->kernel_cpu_ns = 0;
-    thread->kernel_next = first;
-    thread->kernel_buffer = buffer;
-    first = thread;
-    leave(&before);
+    /* Without PROT_WRITE: the kernel overwrites what is old. */
+    void *mapped = mmap(place, BUFFER_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+    close(fd);
+    return mapped != MAP_FAILED;
+}
+
+bool sample_kernel_start(const struct perf_event_attr *attr)
+{
+    cpu_set_t processors;
+    size_t count = CPU_SETSIZE;
+    find_processors(&processors);
+    while (count && !CPU_ISSET(count - 1, &processors))
+        count--;
+    uint8_t *area = mmap(NULL, count * BUFFER_BYTES, PROT_READ,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (area == MAP_FAILED)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!CPU_ISSET(i, &processors) || open_event(attr, (int)i, area + i * BUFFER_BYTES))
+            continue;
+        munmap(area, count * BUFFER_BYTES);
+        return false;
+    }
+    owner = (pid_t)syscall(SYS_gettid);
+    buffers = area;
+    __atomic_signal_fence(__ATOMIC_RELEASE); /* the events are on already */
+    buffer_count = count;
     return true;
 }
 
-static void take_out(struct sample_thread *thread)
+void sample_kernel_end(void)
 {
-    struct sample_thread **place = &first;
-    while (*place && *place != thread)
-        place = &(*place)->kernel_next;
-    if (*place)
-        *place = thread->kernel_next;
-}
-
-void sample_kernel_unmap(struct sample_thread *thread)
-{
-    if (!thread->kernel_buffer)
-        return;
-    sigset_t before;
-    enter(&before);
-    take_out(thread);
-    munmap(thread->kernel_buffer, BUFFER_BYTES);
-    thread->kernel_buffer = NULL;
-    leave(&before);
-}
-
-void sample_kernel_unmap_all(void)
-{
-    sigset_t before;
-    enter(&before);
-    /* Others may be reading their buffers at this moment. They find zeros. */
-    for (struct sample_thread *thread = first; thread; thread = thread->kernel_next)
-        (void)mmap(thread->kernel_buffer, BUFFER_BYTES, PROT_READ,
+    /* Other threads may be reading at this moment. They find zeros. */
+    if (buffers)
+        (void)mmap(buffers, buffer_count * BUFFER_BYTES, PROT_READ,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-    leave(&before);
+    owner = 0;
 }
 
-void sample_kernel_forget(struct sample_thread *thread)
+static bool is_owner(void)
 {
-    pthread_mutex_init(&lock, NULL);
-    first = NULL;
-    if (thread)
-        thread->kernel_buffer = NULL;
+    return owner == (pid_t)syscall(SYS_gettid);
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+void sample_kernel_pause(void)
+{
+    if (buffers && !(is_owner() && prctl(PR_TASK_PERF_EVENTS_DISABLE) == 0))
+        sample_kernel_end();
+}
 
-/* Positions are in bytes and wrap at 2^64. */
+bool sample_kernel_resume(const struct perf_event_attr *attr)
+{
+    if (!buffers || (is_owner() && prctl(PR_TASK_PERF_EVENTS_ENABLE) == 0))
+        return true;
+    sample_kernel_start(attr);
+    return false;
+}
+
+void sample_kernel_forget(void)
+{
+    buffers = NULL;
+    buffer_count = 0;
+    owner = 0;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* Positions are in bytes and wrap at 2^64; the first record ever ends at 0. */
 struct reading {
+    const struct perf_event_mmap_page *page;
     const volatile uint64_t *data;
     uint64_t head;     /* the newest record */
     uint64_t position; /* of the record at hand */
-    uint64_t end;      /* where those begin that have been read before */
 };
 
 static uint64_t word(const struct reading *reading, uint64_t index)
@@ -148,15 +182,35 @@ static uint64_t word(const struct reading *reading, uint64_t index)
     return reading->data[(reading->position / sizeof(uint64_t) + index) % DATA_WORDS];
 }
 
-/* The header of the record at hand; false when there is none that can be read. */
-static bool read_header(const struct reading *reading, struct perf_event_header *ret_header)
+static uint64_t newest_of(const struct perf_event_mmap_page *page)
 {
-    if (reading->position == reading->end)
-        return false;
+    return __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
+static struct reading begin_reading(size_t processor)
+{
+    const uint8_t *buffer = buffers + processor * BUFFER_BYTES;
+    struct reading reading = {.page = (const void *)buffer,
+                              .data = (const uint64_t *)(buffer + PAGE_BYTES)};
+    reading.head = reading.position = newest_of(reading.page);
+    return reading;
+}
+
+/* Whether nothing of what was read has been written over meanwhile. */
+static bool is_intact(const struct reading *reading)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return reading->position - newest_of(reading->page) <= DATA_BYTES;
+}
+
+/* The header of the record at hand; false when there is none that can be read in `room` bytes. */
+static bool read_header(const struct reading *reading, size_t room,
+                        struct perf_event_header *ret_header)
+{
     uint64_t start = word(reading, WORD_HEADER);
     memcpy(ret_header, &start, sizeof *ret_header);
     return ret_header->size >= sizeof *ret_header &&
-           reading->position + ret_header->size - reading->head <= READ_BYTES;
+           reading->position + ret_header->size - reading->head <= room;
 }
 
 /* Copies the addresses of a chain; how many. */
@@ -199,36 +253,83 @@ static void take_record(const struct sample_thread *thread, const struct reading
     result->oldest_ns = time_ns;
 }
 
-struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t period_ns,
-                                               uint64_t *chains)
+/* Adds what one buffer has of the thread, newest first, and moves `newest_ns` on. Whether this is
+ * all since `thread->kernel_ns`. */
+static bool read_buffer(const struct sample_thread *thread, size_t processor, uint64_t *chains,
+                        struct sample_kernel_result *result, uint64_t *newest_ns)
+{
+    if (processor >= buffer_count)
+        return false;
+    struct sample_kernel_result before = *result;
+    struct reading reading = begin_reading(processor);
+    struct perf_event_header header;
+    size_t room = READ_BYTES - result->words * sizeof *chains;
+    uint64_t newest = *newest_ns;
+    bool is_all = false;
+    while (!(is_all = reading.position == 0) && read_header(&reading, room, &header)) {
+        uint64_t words = header.size / sizeof(uint64_t);
+        bool is_sample = header.type == PERF_RECORD_SAMPLE && words >= WORD_ENTRIES;
+        uint64_t time_ns = is_sample ? word(&reading, WORD_TIME) : UINT64_MAX;
+        if ((is_all = time_ns <= thread->kernel_ns))
+            break;
+        if (is_sample && word(&reading, WORD_IDS) >> 32 == thread->tid) {
+            take_record(thread, &reading, words, chains, result);
+            newest = time_ns > newest ? time_ns : newest;
+        }
+        reading.position += header.size;
+    }
+    if (!is_intact(&reading)) {
+        *result = before;
+        return false;
+    }
+    *newest_ns = newest;
+    return is_all;
+}
+
+static size_t this_processor(void)
+{
+    int number = sched_getcpu();
+    return number >= 0 ? (size_t)number : SIZE_MAX;
+}
+
+/* As many interrupts as the thread's CPU time says, of which not all are left. */
+static void count_by_time(struct sample_thread *thread, uint64_t period_ns,
+                          struct sample_kernel_result *result)
+{
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), seen = result->user + result->kernel;
+    uint64_t passed =
+        cpu_ns > thread->kernel_cpu_ns ? (cpu_ns - thread->kernel_cpu_ns) / period_ns : 0;
+    if (passed > seen)
+        *(result->words ? &result->kernel : &result->user) += passed - seen;
+}
+
+void sample_kernel_join(struct sample_thread *thread)
+{
+    thread->kernel_ns = clock_ns(CLOCK_MONOTONIC);
+    thread->kernel_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->kernel_processor = this_processor();
+    thread->kernel_is_ahead = false;
+}
+
+struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t now_ns,
+                                               uint64_t period_ns, uint64_t *chains)
 {
     struct sample_kernel_result result = {0};
-    const struct perf_event_mmap_page *page = thread->kernel_buffer;
-    uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-    struct reading reading = {.data = (const uint64_t *)((const uint8_t *)page + PAGE_BYTES),
-                              .head = head,
-                              .position = head,
-                              .end = thread->kernel_head};
-    struct perf_event_header header;
-    uint64_t newest_cpu_ns = 0;
-    for (; read_header(&reading, &header); reading.position += header.size) {
-        uint64_t words = header.size / sizeof(uint64_t);
-        if (header.type != PERF_RECORD_SAMPLE || words < WORD_ENTRIES)
-            continue;
-        if (!newest_cpu_ns)
-            newest_cpu_ns = word(&reading, WORD_CPU);
-        take_record(thread, &reading, words, chains, &result);
-    }
-    if (newest_cpu_ns) {
-        uint64_t passed = (newest_cpu_ns - thread->kernel_cpu_ns + period_ns / 2) / period_ns;
-        if (reading.position != reading.end && passed > result.user + result.kernel)
-            result.kernel = passed - result.user; /* there were more than are left */
-        thread->kernel_cpu_ns = newest_cpu_ns;
-    }
-    if (!result.words) {
-        result.user += result.kernel;
-        result.kernel = 0;
-    }
-    thread->kernel_head = head;
+    size_t processor = this_processor();
+    uint64_t newest_ns = now_ns;
+    bool is_all = read_buffer(thread, processor, chains, &result, &newest_ns);
+    if (processor != thread->kernel_processor)
+        is_all &= read_buffer(thread, thread->kernel_processor, chains, &result, &newest_ns);
+    if (!is_all)
+        count_by_time(thread, period_ns, &result);
+    /* The record of this signal may have been read by the handler before, which it came in. */
+    if (result.user + result.kernel == 0 && !thread->kernel_is_ahead)
+        result.user = 1;
+    thread->kernel_is_ahead = newest_ns > now_ns;
+    thread->kernel_ns = newest_ns;
+    thread->kernel_processor = processor;
+    thread->kernel_cpu_ns += (result.user + result.kernel) * period_ns;
+    if (++thread->kernel_reads % CHECK_SAMPLES == 0)
+        thread->kernel_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return result;
 }

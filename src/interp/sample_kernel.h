@@ -1,5 +1,5 @@
-/* What a thread was doing inside the kernel: the chains of its perf event, read in a signal
- * handler. */
+/* What a thread was doing inside the kernel: the chains of perf events, read in a signal handler.
+ */
 #ifndef PITVIPER_INTERP_SAMPLE_KERNEL_H
 #define PITVIPER_INTERP_SAMPLE_KERNEL_H
 
@@ -7,21 +7,24 @@
 
 #include <linux/perf_event.h>
 
-/* What an event has to record for us; not who and how often. */
-void sample_kernel_attr(struct perf_event_attr *attr);
+/* Opens events of this kind for the calling thread and those that come of it. False when the kernel
+ * does not want to, as a user may lock so much memory only; then nothing is left behind. */
+bool sample_kernel_start(const struct perf_event_attr *attr);
 
-/* Maps the buffer of such an event, which is of the calling thread alone. The descriptor may be
- * closed then: the event lives as long as the mapping. False when the kernel does not want to, as
- * a user may lock so much memory only. */
-bool sample_kernel_map(struct sample_thread *thread, int fd);
+/* Ends them, for all threads. */
+void sample_kernel_end(void);
 
-/* Ends the event of a thread; that of all threads. */
-void sample_kernel_unmap(struct sample_thread *thread);
-void sample_kernel_unmap_all(void);
+/* For a while, for all threads; what there is no way to pause is ended. Resuming is for the thread
+ * that has paused; false when from now on only this thread has events, and those that come of it.
+ */
+void sample_kernel_pause(void);
+bool sample_kernel_resume(const struct perf_event_attr *attr);
 
-/* In the child of a fork, whose only thread this is (or NULL: we do not know it): the buffers
- * stayed with the parent. */
-void sample_kernel_forget(struct sample_thread *thread);
+/* In the child of a fork: the events stayed with the parent. */
+void sample_kernel_forget(void);
+
+/* From here on the calling thread reads what it has met. */
+void sample_kernel_join(struct sample_thread *thread);
 
 /* What has happened since the last call. */
 struct sample_kernel_result {
@@ -31,8 +34,9 @@ struct sample_kernel_result {
     uint64_t oldest_ns; /* time of the first chain; only if there are words */
 };
 
-/* `words` has room for SAMPLE_KERNEL_WORDS. For signal handlers. */
-struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t period_ns,
-                                               uint64_t *words);
+/* What the calling thread has met since the last call; `now_ns` is when the handler began. `chains`
+ * has room for SAMPLE_KERNEL_WORDS. For signal handlers. */
+struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t now_ns,
+                                               uint64_t period_ns, uint64_t *chains);
 
 #endif

@@ -76,11 +76,12 @@ static uint64_t weight_of(const struct sample_take_source *source, struct sample
 
 /* How often the thread was interrupted since the last signal, and what it did in the kernel. */
 static struct sample_kernel_result interrupts_of(const struct sample_take_source *source,
-                                                 struct sample_thread *thread)
+                                                 struct sample_thread *thread, uint64_t now)
 {
-    if (!thread->kernel_buffer)
+    if (source->trigger != SAMPLE_TRIGGER_PERF_KERNEL || !thread->kernel_words)
         return (struct sample_kernel_result){.user = 1};
-    return sample_kernel_read(thread, NS_PER_SECOND / source->frequency_hz, thread->kernel_words);
+    return sample_kernel_read(thread, now, NS_PER_SECOND / source->frequency_hz,
+                              thread->kernel_words);
 }
 
 /* How many Python frames at the outer end are those of the last deep sample. Nearly all: many are
@@ -198,7 +199,7 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
                           const siginfo_t *info, const ucontext_t *at, uint64_t now)
 {
     struct sample_ring_header *header = source->ring.header;
-    struct sample_kernel_result kernel = interrupts_of(source, thread);
+    struct sample_kernel_result kernel = interrupts_of(source, thread, now);
     if (kernel.user + kernel.kernel == 0)
         return 0; /* the sample before has it already */
     struct parts parts = {.frames = {0}};

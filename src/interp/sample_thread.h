@@ -29,12 +29,13 @@ struct sample_thread {
     uint8_t *signal_stack;
 
     /* The kernel's part: see sample_kernel.c. */
-    void *kernel_buffer;    /* of the thread's own perf event; NULL: there is none */
-    uint64_t kernel_head;   /* read up to here */
-    uint64_t kernel_cpu_ns; /* CPU time that the last record read had */
-    uint64_t handled_ns;    /* when the handler ended last */
-    uint64_t *kernel_words; /* room for SAMPLE_KERNEL_WORDS */
-    struct sample_thread *kernel_next;
+    uint64_t kernel_ns;      /* records up to this time have been read */
+    uint64_t kernel_cpu_ns;  /* CPU time that is accounted for */
+    size_t kernel_processor; /* that it was on then */
+    bool kernel_is_ahead;    /* a record has been read whose signal is still to come */
+    uint32_t kernel_reads;   /* how often they were read */
+    uint64_t handled_ns;     /* when the handler ended last */
+    uint64_t *kernel_words;  /* room for SAMPLE_KERNEL_WORDS */
 };
 
 /* The calling thread's; NULL when it has none. Fit for signal handlers. */

@@ -5,11 +5,11 @@
  *     perf event without it                SIGTRAP    time in the kernel is seen a moment later
  *     CPU-time timer                       SIGSTKFLT  at every tick of the kernel that it falls in
  *
- * An event (`sigtrap`, Linux 5.13) interrupts the thread that ran, wherever it is, and ends at
- * exec. With the kernel's stack each thread has its own, for such events can't be inherited, and
- * one that gets none makes do with a timer; else one event is inherited by the threads that come
- * later. A timer belongs to one thread. Both signals keep one pending at most; real-time signals
- * would queue up. SIGSTKFLT is sent by nothing on Linux.
+ * An event (`sigtrap`, Linux 5.13) interrupts the thread that ran, wherever it is, ends at exec,
+ * and is inherited by the threads that come later. With the kernel's stack there is one for each
+ * processor, for only such events may have a buffer and be inherited. A timer belongs to one
+ * thread. Both signals keep one pending at most; real-time signals would queue up. SIGSTKFLT is
+ * sent by nothing on Linux.
  *
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps. */
 #include "interp/sample_trigger.h"
@@ -29,28 +29,31 @@ enum { NS_PER_SECOND = 1000000000 };
 #define TRAP_PERF 6
 #endif
 
-/* The event that all threads share. */
+/* The event of all processors, where there is only one. */
 static int event_fd = -1;
 static uint64_t event_id; /* the kernel's, of the event that event_fd was opened for */
 
+/* For the calling thread and those that it makes. */
+static struct perf_event_attr kind_of_event(uint32_t frequency_hz)
+{
+    return (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE,
+                                    .config = PERF_COUNT_SW_CPU_CLOCK,
+                                    .size = PERF_ATTR_SIZE_VER7,
+                                    .sample_period = NS_PER_SECOND / frequency_hz,
+                                    .inherit = 1,
+                                    .inherit_thread = 1,
+                                    .remove_on_exec = 1,
+                                    .sigtrap = 1,
+                                    .exclude_hv = 1};
+}
+
 static int open_event(uint32_t frequency_hz, enum sample_trigger trigger)
 {
-    bool is_shared = trigger != SAMPLE_TRIGGER_PERF_KERNEL;
-    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-                                   .config = PERF_COUNT_SW_CPU_CLOCK,
-                                   .size = PERF_ATTR_SIZE_VER7,
-                                   .sample_period = NS_PER_SECOND / frequency_hz,
-                                   .disabled = 1,
-                                   .inherit = is_shared,
-                                   .inherit_thread = is_shared,
-                                   .remove_on_exec = 1,
-                                   .sigtrap = 1,
-                                   .exclude_kernel = trigger == SAMPLE_TRIGGER_PERF_USER,
-                                   .exclude_hv = 1};
-    if (!is_shared)
-        sample_kernel_attr(&attr);
+    struct perf_event_attr attr = kind_of_event(frequency_hz);
+    attr.disabled = 1;
+    attr.exclude_kernel = trigger == SAMPLE_TRIGGER_PERF_USER;
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0 || !is_shared)
+    if (fd < 0)
         return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, SAMPLER_FIRST_DESCRIPTOR);
     if (high >= 0) {
@@ -102,22 +105,16 @@ static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_th
     return timer_settime(thread->timer, 0, &times, NULL) == 0;
 }
 
-/* An event of the calling thread alone, with the kernel's stack. */
-static bool start_own_event(uint32_t frequency_hz, struct sample_thread *thread)
+/* Events with the kernel's stack. */
+static bool start_kernel_events(uint32_t frequency_hz, struct sample_thread *thread)
 {
-    int fd = open_event(frequency_hz, SAMPLE_TRIGGER_PERF_KERNEL);
-    if (fd < 0)
-        return false;
-    bool is_mapped = sample_kernel_map(thread, fd);
-    bool is_on = is_mapped && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
-    if (is_mapped && !is_on)
-        sample_kernel_unmap(thread);
-    close(fd);
-    return is_on;
+    struct perf_event_attr attr = kind_of_event(frequency_hz);
+    sample_kernel_join(thread);
+    return sample_kernel_start(&attr);
 }
 
-/* An event for this thread and those that it makes. */
-static bool start_shared_event(uint32_t frequency_hz, enum sample_trigger trigger)
+/* One event, without. */
+static bool start_event(uint32_t frequency_hz, enum sample_trigger trigger)
 {
     event_fd = open_event(frequency_hz, trigger);
     return event_fd >= 0 && ioctl(event_fd, PERF_EVENT_IOC_ID, &event_id) == 0 &&
@@ -130,11 +127,11 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
     if (clock == SAMPLE_CLOCK_WALL)
         return start_timer(CLOCK_MONOTONIC, frequency_hz, thread) ? SAMPLE_TRIGGER_WALL_TIMER
                                                                   : SAMPLE_TRIGGER_NONE;
-    if (start_own_event(frequency_hz, thread))
+    if (start_kernel_events(frequency_hz, thread))
         return SAMPLE_TRIGGER_PERF_KERNEL;
-    if (start_shared_event(frequency_hz, SAMPLE_TRIGGER_PERF))
+    if (start_event(frequency_hz, SAMPLE_TRIGGER_PERF))
         return SAMPLE_TRIGGER_PERF;
-    if (start_shared_event(frequency_hz, SAMPLE_TRIGGER_PERF_USER))
+    if (start_event(frequency_hz, SAMPLE_TRIGGER_PERF_USER))
         return SAMPLE_TRIGGER_PERF_USER;
     if (start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread))
         return SAMPLE_TRIGGER_CPU_TIMER;
@@ -144,9 +141,9 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread)
 {
-    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL && start_own_event(frequency_hz, thread))
-        return;
-    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL || trigger == SAMPLE_TRIGGER_CPU_TIMER)
+    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL)
+        sample_kernel_join(thread);
+    else if (trigger == SAMPLE_TRIGGER_CPU_TIMER)
         start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread);
     else if (trigger == SAMPLE_TRIGGER_WALL_TIMER)
         start_timer(CLOCK_MONOTONIC, frequency_hz, thread);
@@ -157,25 +154,27 @@ void sample_trigger_remove(struct sample_thread *thread)
     if (thread->has_timer)
         timer_delete(thread->timer);
     thread->has_timer = false;
-    sample_kernel_unmap(thread);
 }
 
 void sample_trigger_end(void)
 {
     sample_trigger_pause();
-    sample_kernel_unmap_all();
+    sample_kernel_end();
 }
 
 void sample_trigger_pause(void)
 {
     if (has_event())
         ioctl(event_fd, PERF_EVENT_IOC_DISABLE, 0);
+    sample_kernel_pause();
 }
 
-void sample_trigger_resume(void)
+bool sample_trigger_resume(uint32_t frequency_hz)
 {
+    struct perf_event_attr attr = kind_of_event(frequency_hz);
     if (has_event())
         ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0);
+    return sample_kernel_resume(&attr);
 }
 
 void sample_trigger_forget(struct sample_thread *thread)
@@ -184,7 +183,7 @@ void sample_trigger_forget(struct sample_thread *thread)
     event_fd = -1;
     if (fd >= 0)
         close(fd);
-    sample_kernel_forget(thread);
+    sample_kernel_forget();
     if (thread)
         thread->has_timer = false; /* timers are not inherited */
 }

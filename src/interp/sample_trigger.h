@@ -14,7 +14,7 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
 /* The signal of a kind of trigger; 0: none. */
 int sample_trigger_signal(enum sample_trigger trigger);
 
-/* Starts it for one more thread, the calling one, if it does not share that of the first. */
+/* The same for one more thread, the calling one, as far as it does not share that of the first. */
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread);
 void sample_trigger_remove(struct sample_thread *thread);
@@ -22,14 +22,15 @@ void sample_trigger_remove(struct sample_thread *thread);
 /* For good, and for all threads that have a perf event. */
 void sample_trigger_end(void);
 
-/* For a while, and for all threads that share one. */
+/* For a while, and for all threads that share one. Resuming is for the thread that has paused;
+ * false when other threads had to be given up. */
 void sample_trigger_pause(void);
-void sample_trigger_resume(void);
+bool sample_trigger_resume(uint32_t frequency_hz);
 
 /* In the child of a fork: what the parent had is not ours. `thread` may be NULL. */
 void sample_trigger_forget(struct sample_thread *thread);
 
-/* The descriptor of the event that threads share, which ends when it is closed; -1: none. */
+/* The descriptor of an event that ends when it is closed; -1: none. */
 int sample_trigger_descriptor(void);
 
 /* Whether the signal comes from the trigger. */

@@ -242,9 +242,6 @@ void sampler_thread_begins(void)
         return;
     pthread_setspecific(sampler.key, thread);
     sample_trigger_add(sampler.source.trigger, sampler.source.frequency_hz, thread);
-    if (sampler.source.trigger == SAMPLE_TRIGGER_PERF_KERNEL && !thread->kernel_buffer)
-        atomic_fetch_add_explicit(&sampler.source.ring.header->bare_threads, 1,
-                                  memory_order_relaxed);
 }
 
 bool sampler_is_on(void)
@@ -321,7 +318,8 @@ void sampler_exec_failed(void)
     if (!sampler.is_on || getpid() != sampler.pid)
         return;
     struct sample_thread *thread = sample_thread_mine();
-    sample_trigger_resume();
+    if (!sample_trigger_resume(sampler.source.frequency_hz))
+        say_problem("after an exec that failed, threads from before it are not recorded");
     if (thread)
         sample_trigger_add(sampler.source.trigger, sampler.source.frequency_hz, thread);
 }

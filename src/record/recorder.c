@@ -37,7 +37,6 @@ struct recorder {
     struct hashtable commands; /* pid -> hash of the last command: who was there before */
     size_t process_count;
     size_t by_trigger[RECORDER_TRIGGERS];
-    size_t bare_threads;
     uint64_t check_ns;
     uint64_t bytes;
     int image_error;
@@ -247,7 +246,6 @@ static void end_process(struct recorder *recorder, struct process *process, bool
     struct recording_task task = {
         .pid = process->pid, .tid = process->pid, .time_ns = process->newest_ns + 1};
     recorder->by_trigger[trigger_of(process)]++;
-    recorder->bare_threads += process->ring.header->bare_threads;
     note_problem(recorder, process);
     if (process->lost)
         recording_lost(&recorder->recording, task, process->lost);
@@ -293,7 +291,6 @@ struct recorder_summary recorder_summary(const struct recorder *recorder)
     struct recorder_summary summary = {.counts = recorder->context.counts,
                                        .processes = recorder->process_count,
                                        .running = recorder->processes.count,
-                                       .bare_threads = recorder->bare_threads,
                                        .problems = recorder->problems.items,
                                        .problem_count = recorder->problems.count,
                                        .bytes = recorder->bytes,

@@ -27,7 +27,6 @@ struct recorder_summary {
     size_t processes; /* programs, so one more after an exec */
     size_t running;   /* of these, the ones that go on */
     size_t by_trigger[RECORDER_TRIGGERS];
-    size_t bare_threads; /* without the kernel's part, unlike the others of their process */
     const struct recorder_problem *problems;
     size_t problem_count;
     uint64_t bytes;  /* of the file; after recorder_finish */

@@ -20,7 +20,7 @@ from .unprivileged import ordinary, take_back
 KERNEL = "[kernel.kallsyms]"
 WITH_KERNEL = "interrupted by perf events, with the kernel's functions"
 MLOCK_KB = Path("/proc/sys/kernel/perf_event_mlock_kb")
-RING_KB = 12  # of locked memory for each thread
+RING_KB = 12  # of locked memory for each process, a processor
 
 oldest_and_newest = pytest.mark.parametrize(
     "python", [pytest.param(python, id=python.label) for python in {found()[0], found()[-1]}])
@@ -143,6 +143,39 @@ def test_threads_and_children_have_the_kernels_part(recordings, python):
         assert sum(map(in_kernel, own)) > 0.9 * len(own), function
 
 
+# More threads than processors, in two kinds of system calls.
+SIDE_BY_SIDE = """
+import tempfile, threading, time
+def until_spent(call):
+    end = time.thread_time() + 0.5
+    while time.thread_time() < end:
+        call()
+def reads():
+    with open("/dev/urandom", "rb", buffering=0) as source:
+        until_spent(lambda: source.read(1 << 18))
+def writes():
+    data = bytes(1 << 18)
+    with tempfile.TemporaryFile(buffering=0) as sink:
+        until_spent(lambda: (sink.seek(0), sink.write(data)))
+threads = [threading.Thread(target=target) for target in [reads, writes] * 3]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@oldest_and_newest
+def test_threads_do_not_get_each_others_chains(recordings, python):
+    recorder = Recorder(recordings)
+    recorded(recorder, "-F", 4999, python, "-c", SIDE_BY_SIDE)
+    inside = [sample for sample in recorder.profile().samples if in_kernel(sample)]
+    for way, own, others in [("reads", "vfs_read", "vfs_write"), ("writes", "vfs_write", "vfs_read")]:
+        samples = [sample for sample in inside if chain(way, "until_spent")(sample)]
+        assert sum(map(is_kernels(own), samples)) > 0.5 * len(samples) > 1000, way
+        assert not any(map(is_kernels(others), samples)), way
+
+
 # The program takes the signal while other threads have events that send it.
 OTHERS_RUN = """
 import os, signal, threading, time
@@ -188,41 +221,83 @@ def test_an_ordinary_user_goes_without(recordings):
     assert page["event"] == "cpu-clock:u"
 
 
-# More threads than there is memory to lock for; and with all of it in use, a process.
-MANY_THREADS = """
-import os, subprocess, sys, threading, time
-WORK = "import time\\nwhile time.process_time() < 0.5: sum(range(1000))"
+# More processes than there is memory to lock for, all at once.
+MANY_PROCESSES = """
+import os, sys, time
+reader, writer = os.pipe()
 def work():
-    end = time.thread_time() + 0.05
-    while time.thread_time() < end:
+    while time.process_time() < 0.05:
         sum(range(1000))
-    everybody.wait()
-    everybody.wait()
-count = int(sys.argv[1])
-everybody = threading.Barrier(count + 1)
-threads = [threading.Thread(target=work) for _ in range(count)]
-for thread in threads:
-    thread.start()
-everybody.wait()
-subprocess.run([sys.executable, "-c", WORK], check=True)
-everybody.wait()
-for thread in threads:
-    thread.join()
-print(time.process_time() + sum(os.times()[2:4]))
+for _ in range(int(sys.argv[1])):
+    if not os.fork():
+        os.close(writer)
+        work()
+        os.read(reader, 1)  # until the first one has seen all
+        os._exit(0)
+time.sleep(1)
+os.close(writer)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+print(sum(os.times()[:4]))
 """
 
 
 def test_what_no_memory_can_be_locked_for_is_sampled_too(recordings):
-    rings = os.cpu_count() * int(MLOCK_KB.read_text()) // RING_KB
-    if rings > 400:
-        pytest.skip(f"here {rings} threads have room: too many for a test")
+    room = int(MLOCK_KB.read_text()) // RING_KB
+    if room > 200:
+        pytest.skip(f"here {room} processes have room: too many for a test")
     python = found()[-1]
     recorder = Recorder(recordings, is_fast=True, before=[
         *ordinary(recordings, python, "perfmon"), "prlimit", "--memlock=0"])
-    out, err = recorded(recorder, "-F", 999, python, "-c", MANY_THREADS, rings + 50)
-    [bare] = [line for line in err.splitlines() if "threads by CPU-time timers instead" in line]
-    assert int(bare.split()[2]) >= 50
+    out, err = recorded(recorder, "-F", 999, python, "-c", MANY_PROCESSES, room + 20)
     assert "without the kernel's functions (too little memory may be locked" in err
     take_back(recorder.data)
     seen = recorder.profile().weight_of(lambda sample: True) / 1e9
     assert seen == pytest.approx(float(out), rel=0.1)
+
+
+# A thread of many becomes another program, or tries to.
+EXEC_IN_THREAD = """
+import os, sys, threading, time
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+def other(): spin(0.3)
+def later(): spin(0.3)
+def become():
+    try:
+        os.execv("/does/not/exist", ["x"])
+    except FileNotFoundError:
+        pass
+    thread = threading.Thread(target=later)
+    thread.start()
+    thread.join()
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+thread = threading.Thread(target=become)
+thread.start()
+other()
+thread.join()
+"""
+ANOTHER_PROGRAM = """
+import time
+def after():
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        sum(range(1000))
+after()
+"""
+
+
+@oldest_and_newest
+def test_an_exec_in_a_thread(recordings, python):
+    """What is known of the other threads after one that failed is said."""
+    recorder = Recorder(recordings)
+    _, err = recorded(recorder, "-F", 999, python, "-c", EXEC_IN_THREAD, ANOTHER_PROGRAM)
+    assert "after an exec that failed, threads from before it are not recorded" in err
+    samples = recorder.profile().samples
+    for way in [("later", "spin"), ("<module>", "after")]:
+        assert sum(map(chain(*way), samples)) > 200, way
