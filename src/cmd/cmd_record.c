@@ -20,15 +20,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { STATUS_NOT_RUNNABLE = 126, STATUS_NOT_FOUND = 127, STATUS_SIGNAL = 128 };
-enum { DEFAULT_HZ = 999, MOST_HZ = 100000 };
+/* More would leave a program hardly any time between two interrupts, on slow virtual machines. */
+enum { DEFAULT_HZ = 999, MOST_HZ = 20000 };
 enum { OPTION_CALL_GRAPH = OPTION_LONG_ONLY };
 
 static const uint64_t STATUS_INTERVAL_NS = 1000000000;
 static const uint64_t GRACE_NS = 2000000000; /* for processes to end when they should */
+static const uint64_t LATE_NS = 500000000;   /* ... to begin, when CMD has ended */
 
 struct request {
     struct recording_settings recording;
@@ -59,14 +62,15 @@ static void on_signal(int number, siginfo_t *info, void *context)
     int saved_errno = errno;
     if (noted.workload && info->si_code <= 0) /* from a process: the terminal tells CMD itself */
         kill(noted.workload, number);
-    if (!noted.workload || number == SIGTERM || number == SIGHUP)
+    bool is_request = number != SIGUSR1 && number != SIGUSR2; /* to end */
+    if (is_request && (!noted.workload || number == SIGTERM || number == SIGHUP))
         noted.ends++;
     errno = saved_errno;
 }
 
 static void catch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
         struct sigaction before;
@@ -151,7 +155,7 @@ static int status_of(const struct workload *workload)
 
 /* Whether the recording goes on. */
 static bool goes_on(const struct request *request, struct workload *workload,
-                    const struct recorder *recorder, uint64_t passed_ns)
+                    const struct recorder *recorder, uint64_t passed_ns, uint64_t ended_ns)
 {
     if (request->duration_ns && passed_ns >= request->duration_ns) {
         if (!workload->was_stopped && !workload->has_ended)
@@ -162,7 +166,8 @@ static bool goes_on(const struct request *request, struct workload *workload,
     }
     if (!workload->has_ended)
         return noted.ends < 2; /* SIGTERM twice: CMD does not want to */
-    return noted.ends == 0 && recorder_summary(recorder).running > 0;
+    return noted.ends == 0 && (recorder_summary(recorder).running > 0 ||
+                               (ended_ns < LATE_NS && recorder_expects_more(recorder)));
 }
 
 /* Somebody may wait for an end that does not come. */
@@ -173,17 +178,28 @@ static void tell_of_others(const struct command *self, const struct recorder *re
                   ": they are recorded until they end, or Ctrl-C");
 }
 
+static void tell_of_failure(const struct command *self, const struct request *request, int error)
+{
+    command_error(self, "%s could not be written: %s; what comes from now on is not recorded",
+                  request->recording.path, strerror(-error));
+}
+
 static void record(const struct command *self, const struct request *request,
                    struct recorder *recorder, struct workload *workload, uint64_t start_ns)
 {
     bool shows_status = isatty(STDERR_FILENO) && !request->is_quiet, was_told = request->is_quiet;
+    bool has_failed = false;
     uint64_t shown_ns = start_ns, ran_ns = start_ns, now = start_ns;
-    while (goes_on(request, workload, recorder, now - start_ns)) {
+    while (goes_on(request, workload, recorder, now - start_ns, now - ran_ns)) {
         int wait_ms = recorder_step(recorder);
         poll(NULL, 0, wait_ms);
         look_after(workload, false);
         now = clock_ns(CLOCK_MONOTONIC);
         ran_ns = workload->has_ended ? ran_ns : now;
+        if (!has_failed && recorder_error(recorder) < 0) {
+            has_failed = true;
+            tell_of_failure(self, request, recorder_error(recorder));
+        }
         if (!was_told && now - ran_ns >= GRACE_NS) {
             tell_of_others(self, recorder);
             was_told = true;
@@ -196,6 +212,16 @@ static void record(const struct command *self, const struct request *request,
     }
     if (shows_status)
         record_status_clear();
+}
+
+/* One for each process, and CMD has its own limit already. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int fail_to_run(const struct command *self, const struct request *request, int error)
@@ -225,6 +251,7 @@ static int run_request(const struct command *self, const struct request *request
         recorder_close(recorder);
         return fail_to_run(self, request, error);
     }
+    allow_many_files();
     record(self, request, recorder, &workload, start_ns);
     uint64_t duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
     error = recorder_finish(recorder);
@@ -237,7 +264,7 @@ static int run_request(const struct command *self, const struct request *request
                       "setuid ones ignore preloading",
                       request->command[0]);
     if (error < 0)
-        command_error(self, "%s could not be written: %s", request->recording.path,
+        command_error(self, "%s could not be written to its end: %s", request->recording.path,
                       strerror(-error));
     recorder_close(recorder);
     look_after(&workload, true);

@@ -86,6 +86,11 @@ static void print_quality(const struct process_counts *counts)
 
 static void print_problems(const struct recorder_summary *summary)
 {
+    if (summary->absent)
+        fprintf(stderr,
+                "pitviper record: %zu more processes could not be recorded: their files may not be "
+                "large enough (ulimit -f)\n",
+                summary->absent);
     for (size_t i = 0; i < summary->problem_count; i++) {
         const struct recorder_problem *problem = &summary->problems[i];
         fputs("pitviper record: ", stderr);
@@ -105,8 +110,8 @@ void record_summary_print(const struct recorder_summary *summary, const char *pa
     char number[TEXT_NUMBER_BYTES];
     fputs("pitviper record: wrote ", stderr);
     text_print(stderr, path, strlen(path), 0);
-    fprintf(stderr, ", %.2f MB: %s samples", (double)summary->bytes / 1e6,
-            text_number(counts->samples, number));
+    fprintf(stderr, ", %.2f MB: %s%s samples", (double)summary->bytes / 1e6,
+            summary->is_short ? "the first of " : "", text_number(counts->samples, number));
     print_number("lost", counts->lost);
     fprintf(stderr, ", of %zu process%s in %.1f s\n", summary->processes,
             summary->processes == 1 ? "" : "es", (double)duration_ns / 1e9);

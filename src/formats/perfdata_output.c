@@ -16,12 +16,20 @@ void perfdata_output_patch(struct perfdata_output *output, uint64_t position, co
             continue;
         if (written <= 0) {
             output->error = written < 0 ? -errno : -EIO;
+            output->reached = position;
             break;
         }
         rest += written;
         position += (uint64_t)written;
         length -= (size_t)written;
     }
+}
+
+void perfdata_output_go_back(struct perfdata_output *output, uint64_t position)
+{
+    output->error = ftruncate(output->fd, (off_t)position) < 0 ? -errno : 0;
+    output->position = position;
+    output->buffer.length = 0;
 }
 
 int perfdata_output_flush(struct perfdata_output *output)

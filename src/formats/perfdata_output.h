@@ -11,6 +11,7 @@ struct perfdata_output {
     int fd;
     int error;            /* 0, or the negative errno of the first failed write: it stays */
     uint64_t position;    /* in the file, of the first byte in the buffer */
+    uint64_t reached;     /* by the write that failed: so far it came */
     struct writer buffer; /* over PERFDATA_OUTPUT_BYTES; never overfull */
 };
 
@@ -27,6 +28,9 @@ void perfdata_output_zeros(struct perfdata_output *output, size_t length);
 
 /* Writes what is in the buffer. The error, if there was one. */
 int perfdata_output_flush(struct perfdata_output *output);
+
+/* After a failure: as if nothing had been written from `position` on. */
+void perfdata_output_go_back(struct perfdata_output *output, uint64_t position);
 
 /* Overwrites bytes that have been flushed. */
 void perfdata_output_patch(struct perfdata_output *output, uint64_t position, const void *bytes,

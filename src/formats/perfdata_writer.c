@@ -7,7 +7,10 @@
  * file finished; with packed records, each time some are written. The table must start right behind
  * the records, where readers look for it; its place is left free until the features are written.
  * perf takes no feature bits of others, hence private data stand behind everything and are found by
- * the header's field for event types, which nobody else has used for years. */
+ * the header's field for event types, which nobody else has used for years.
+ *
+ * Where the disk is full, the records that are wholly in the file stay, but for the last few: the
+ * features need their room, or perf would not read it. */
 #include "formats/perfdata_writer.h"
 
 #include "base/arena.h"
@@ -30,6 +33,9 @@ enum { TEXT_ALIGNMENT = 64 };
 
 enum { MISC_BUILD_ID_SIZE = 1 << 15 };
 
+/* What features take, and more. */
+enum { END_BYTES = 16 << 10 };
+
 struct perfdata_writer {
     struct perfdata_output output;
     struct arena arena; /* the events and the buffer */
@@ -43,6 +49,8 @@ struct perfdata_writer {
     uint32_t packed_from_bytes; /* samples that are longer on average are packed; 0: none are */
     size_t buffered_samples;    /* in the buffer of `output` */
     bool has_end;               /* features stand where the next record will */
+    uint64_t saved_end;         /* after a failure: of the records that can stay; 0: none was */
+    uint64_t earlier_ends[2];   /* of records, each END_BYTES before the next or more; 0: none */
 };
 
 struct section {
@@ -221,6 +229,32 @@ static void put_packed_end(struct perfdata_writer *writer)
     writer->has_end = true;
 }
 
+/* Records end there. */
+static void note_end(struct perfdata_writer *writer, uint64_t position)
+{
+    uint64_t *ends = writer->earlier_ends;
+    if (position < ends[1] + END_BYTES)
+        return;
+    ends[0] = ends[1];
+    ends[1] = position;
+}
+
+/* The records in the buffer, from `start` on in the file, could not all be written. */
+static void save_records(struct perfdata_writer *writer, uint64_t start, size_t length)
+{
+    struct perfdata_output *output = &writer->output;
+    uint64_t reached = output->reached > start ? output->reached - start : 0;
+    size_t room = reached > END_BYTES ? (size_t)reached - END_BYTES : 0, saved = 0;
+    struct perf_event_header header;
+    while (saved + sizeof header <= length) {
+        memcpy(&header, output->buffer.data + saved, sizeof header);
+        if (header.size < sizeof header || saved + header.size > room)
+            break;
+        saved += header.size;
+    }
+    writer->saved_end = start + saved;
+}
+
 /* Writes the records in the buffer, packed if that is wanted of such. */
 static int flush_records(struct perfdata_writer *writer)
 {
@@ -238,7 +272,12 @@ static int flush_records(struct perfdata_writer *writer)
     if (!buffer->length)
         return output->error;
     drop_end(writer);
+    size_t length = buffer->length;
+    uint64_t start = output->position;
+    note_end(writer, start);
     perfdata_output_flush(output);
+    if (output->error && !writer->saved_end)
+        save_records(writer, start, length);
     if (writer->packer.bytes_out)
         put_packed_end(writer);
     return output->error;
@@ -421,11 +460,10 @@ static void put_feature(struct perfdata_writer *writer, const struct perfdata_in
     }
 }
 
-int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata_info *info)
+/* Writes all that stands behind the records, and with it the header. */
+static int put_end(struct perfdata_writer *writer, const struct perfdata_info *info)
 {
     struct perfdata_output *output = &writer->output;
-    drop_end(writer);
-    flush_records(writer);
     uint64_t data_end = perfdata_output_position(output);
     struct section table[PERFDATA_FEATURES];
     uint64_t bits[4] = {0};
@@ -451,6 +489,40 @@ int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata
     perfdata_output_patch(output, data_end, table, count * sizeof *table);
     put_header(writer, data_end, private, bits);
     return output->error;
+}
+
+/* The same where not all could be written: without the private data, if need be in the place of the
+ * last records. */
+static void put_short_end(struct perfdata_writer *writer, const struct perfdata_info *info,
+                          uint64_t data_end)
+{
+    struct perfdata_info features = *info;
+    uint64_t ends[] = {data_end, writer->earlier_ends[1], writer->earlier_ends[0]};
+    features.private_length = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (!ends[i] || ends[i] > data_end)
+            continue;
+        perfdata_output_go_back(&writer->output, ends[i]);
+        if (put_end(writer, &features) == 0)
+            return;
+        data_end = ends[i];
+    }
+    perfdata_output_go_back(&writer->output, data_end);
+    put_header(writer, data_end, (struct section){0}, (const uint64_t[4]){0});
+}
+
+int perfdata_writer_finish(struct perfdata_writer *writer, const struct perfdata_info *info)
+{
+    struct perfdata_output *output = &writer->output;
+    drop_end(writer);
+    flush_records(writer);
+    uint64_t data_end = writer->saved_end ? writer->saved_end : output->position;
+    if (!output->error && put_end(writer, info) == 0)
+        return 0;
+    int error = output->error;
+    writer->saved_end = data_end;
+    put_short_end(writer, info, data_end);
+    return output->error = error;
 }
 
 int perfdata_writer_checkpoint(struct perfdata_writer *writer, const struct perfdata_info *info)

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,8 +114,18 @@ static uint64_t some_number(const void *address)
            (uint64_t)1 << 62;
 }
 
+/* Trying would be answered by a signal that ends the process. */
+static bool is_allowed_size(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+           bytes <= limit.rlim_cur;
+}
+
 int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data_bytes)
 {
+    if (is_size_of_ring(data_bytes) && !is_allowed_size(file_bytes(data_bytes)))
+        return -EFBIG;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
@@ -179,16 +190,16 @@ void sample_ring_give(struct sample_ring *ring, struct sample_record *record, ui
 
 int sample_ring_open(struct sample_ring *ring, const char *path)
 {
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     struct stat status;
     struct sample_ring_header seen;
     int error = 0;
-    if (fstat(fd, &status) < 0 || pread(fd, &seen, sizeof seen, 0) != (ssize_t)sizeof seen ||
-        seen.magic == 0)
+    bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (is_file && (pread(fd, &seen, sizeof seen, 0) != (ssize_t)sizeof seen || seen.magic == 0))
         error = -EAGAIN;
-    else if (seen.magic != SAMPLE_RING_MAGIC || seen.version != SAMPLE_RING_VERSION ||
+    else if (!is_file || seen.magic != SAMPLE_RING_MAGIC || seen.version != SAMPLE_RING_VERSION ||
              !is_size_of_ring(seen.data_bytes) ||
              (uint64_t)status.st_size < file_bytes(seen.data_bytes))
         error = -EBADMSG;

@@ -25,6 +25,7 @@
 
 #define SAMPLE_RING_FOLDER "PITVIPER_RECORD" /* environment: where rings go, see below */
 #define SAMPLE_RING_SUFFIX ".ring"
+#define SAMPLE_RING_ABSENT_SUFFIX ".none" /* empty: the process could not make a ring */
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
@@ -68,7 +69,7 @@ struct sample_ring_header {
     _Atomic uint64_t lost;           /* samples for which there was no room */
     _Atomic uint64_t unreadable;     /* samples whose Python frames could not be followed */
     _Atomic uint32_t has_ended;      /* the process is about to end or to become another program */
-    uint32_t unused;
+    uint32_t pid_namespace;          /* that `pid` and threads are of; 0: not known */
 
     _Alignas(64) _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */
@@ -176,7 +177,7 @@ struct sample_ring {
 };
 
 /* Makes the file and maps it; the header is zeroed but for data_bytes and seal. 0 or negative
- * errno; then nothing is left behind. */
+ * errno; then nothing is left behind. -EFBIG: the process may not have files of that size. */
 int sample_ring_create(struct sample_ring *ring, const char *path, uint64_t data_bytes);
 
 /* Unmaps; the file stays. */

@@ -4,7 +4,8 @@
  *
  *     pthread_create                     a thread begins
  *     execve and its relatives           a signal that is still to come would end the new program
- *     sigaction, signal                  our signal: hidden, or left to a program that wants it
+ *     sigaction, signal                  our signal: hidden, or left to a program that wants it;
+ *                                        and Python starts
  *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
  *     sigwait and its relatives          a program that waits for all signals means its own
  *     close, close_range, closefrom      ours stays when a program closes all that it may have */
@@ -254,6 +255,7 @@ int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
 
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
+    sampler_look_for_python();
     if (!sampler_handles_signal(signal))
         return REAL(sigaction)(signal, action, old);
     struct sigaction before;

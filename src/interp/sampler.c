@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "formats/sample_ring.h"
 #include "interp/interpose.h"
+#include "interp/loaded_objects.h"
 #include "interp/pyapi.h"
 #include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
@@ -36,7 +37,7 @@ enum {
     MOST_MAPS_BYTES = 256 << 10,
     MOST_RINGS = 1000, /* of one process number: one more with each exec */
     LEAST_HZ = 1,
-    MOST_HZ = 100000,
+    MOST_HZ = 20000,
 };
 
 static struct {
@@ -128,6 +129,16 @@ static void note_maps(void)
         close(fd);
 }
 
+/* A ring may not be as large as it has to be. */
+static void note_absence(void)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%d" SAMPLE_RING_ABSENT_SUFFIX, sampler.folder, (int)getpid());
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 static bool open_ring(void)
 {
     char path[PATH_MAX];
@@ -137,11 +148,15 @@ static bool open_ring(void)
                  i);
         error = sample_ring_create(&sampler.source.ring, path, SAMPLE_RING_BYTES);
     }
+    if (error == -EFBIG)
+        note_absence();
     if (error < 0)
         return false;
     struct sample_ring_header *header = sampler.source.ring.header;
     header->version = SAMPLE_RING_VERSION;
+    struct stat own;
     header->pid = getpid();
+    header->pid_namespace = stat("/proc/self/ns/pid", &own) == 0 ? (uint32_t)own.st_ino : 0;
     header->parent_pid = getppid();
     header->start_ns = clock_ns(CLOCK_MONOTONIC);
     header->frequency_hz = sampler.source.frequency_hz;
@@ -172,7 +187,9 @@ static bool install_handler(int signal)
     return interpose_sigaction(signal, &ours, &sampler.theirs) == 0;
 }
 
-static void publish(const char *python_problem)
+static const char *python_problem; /* NULL: none; empty: there is no Python */
+
+static void publish(void)
 {
     struct sample_ring_header *header = sampler.source.ring.header;
     if (!python_problem) {
@@ -194,7 +211,21 @@ static void read_options(const char *text)
     sampler.clock = text && strstr(text, "clock=wall") ? SAMPLE_CLOCK_WALL : SAMPLE_CLOCK_CPU;
 }
 
-static const char *python_problem;
+void sampler_look_for_python(void)
+{
+    static atomic_flag is_looking = ATOMIC_FLAG_INIT;
+    static uint64_t seen;
+    if (!sampler.is_on || !python_problem || *python_problem || getpid() != sampler.pid ||
+        atomic_flag_test_and_set(&is_looking))
+        return;
+    uint64_t count = loaded_objects_count();
+    if (count != seen) {
+        seen = count;
+        python_problem = sample_frames_load();
+        publish();
+    }
+    atomic_flag_clear(&is_looking);
+}
 
 static void in_child(void)
 {
@@ -217,7 +248,7 @@ static void in_child(void)
     note_maps();
     sampler.is_on = true;
     start_in_this_thread();
-    publish(python_problem);
+    publish();
 }
 
 static void on_thread_end(void *unused)
@@ -343,6 +374,11 @@ void sampler_start(void)
         return;
     sampler.pid = getpid();
     note_maps();
+    if (!loaded_objects_are_wanted()) {
+        say_problem("the program does without the C library");
+        publish();
+        return;
+    }
     python_problem = sample_frames_load();
     pthread_key_create(&sampler.key, on_thread_end);
     if (__register_atfork)
@@ -351,5 +387,5 @@ void sampler_start(void)
     sampler.is_on = install_handler(SIGSTKFLT) && (signal == SIGSTKFLT || install_handler(SIGTRAP));
     if (sampler.is_on)
         start_in_this_thread();
-    publish(python_problem);
+    publish();
 }

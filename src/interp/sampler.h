@@ -14,6 +14,10 @@ void sampler_start(void);
 
 bool sampler_is_on(void);
 
+/* Python may come while the program runs, as a plug-in of it. When it starts it asks for the action
+ * of every signal. */
+void sampler_look_for_python(void);
+
 /* A thread has begun: the calling one. */
 void sampler_thread_begins(void);
 

@@ -124,7 +124,8 @@ static bool is_behind_all(const struct walk *walk, uint64_t avma)
             break;
         }
     }
-    return avma == 0 || avma >= last;
+    bool is_elsewhere = stacks->starter_count && avma < stacks->stack_avma; /* another greenlet */
+    return avma == 0 || is_elsewhere || avma >= last;
 }
 
 static void find_place(struct walk *walk, uint64_t border)
@@ -161,6 +162,43 @@ static void skip_starting(struct walk *walk)
         put_native(walk, find_by_code(walk) + 1, false);
 }
 
+/* Where the C functions of a greenlet end: with its starter, the first one behind all Python
+ * frames. 0 when it has none, as the thread's own stack. */
+static size_t end_of_greenlet(const struct merge_stacks *stacks)
+{
+    size_t groups = 0, passed = 0;
+    uint64_t last_avma = 0;
+    for (size_t i = 0; i < stacks->frame_count; i++) {
+        if (stacks->frames[i] & SAMPLE_FRAME_BORDER) {
+            groups++;
+            last_avma = stacks->frames[i] & ~SAMPLE_FRAME_BORDER;
+        }
+    }
+    bool is_elsewhere = last_avma && last_avma < stacks->stack_avma;
+    for (size_t i = 0; i < stacks->count && !is_elsewhere; i++) {
+        bool is_behind = last_avma ? stacks->cfas[i] > last_avma : passed >= groups;
+        if (is_behind && is_in(stacks->pcs[i], stacks->starters, stacks->starter_count))
+            return i + 1;
+        passed += is_evaluator(stacks, i);
+    }
+    return 0;
+}
+
+/* Behind the functions that are switching to another greenlet: the stack is being exchanged, and
+ * the Python frames may be the other's already. 0 when there are none. */
+static size_t end_of_switch(const struct merge_stacks *stacks)
+{
+    const struct merge_range *starters = stacks->starters;
+    size_t end = 0;
+    for (size_t i = 0; i < stacks->count && !is_evaluator(stacks, i); i++) {
+        if (is_in(stacks->pcs[i], starters, stacks->starter_count))
+            end = i + 1;
+        else if (end)
+            break;
+    }
+    return end;
+}
+
 static struct merge_step step_of(const struct walk *walk, size_t frames)
 {
     return (struct merge_step){.natives = (uint32_t)walk->next,
@@ -169,7 +207,7 @@ static struct merge_step step_of(const struct walk *walk, size_t frames)
                                .skipped = (uint32_t)walk->skipped};
 }
 
-enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
+static enum merge_verdict merge_all(const struct merge_stacks *stacks, struct merge_result *result)
 {
     struct walk walk = {.stacks = stacks, .result = result};
     result->count = 0;
@@ -197,4 +235,30 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
     if ((walk.unplaced && stacks->is_complete) || walk.skipped > 1)
         return MERGE_UNMATCHED;
     return walk.skipped ? MERGE_STARTING : MERGE_MATCHED;
+}
+
+/* Merges the C functions up to `end` only, which belong to the current greenlet. */
+static enum merge_verdict merge_up_to(const struct merge_stacks *stacks, size_t end,
+                                      bool is_complete, struct merge_result *result)
+{
+    struct merge_stacks own = *stacks;
+    own.count = end;
+    own.is_complete = is_complete;
+    enum merge_verdict verdict = merge_all(&own, result);
+    result->has_starter = true;
+    result->is_regular = false; /* for who keeps it: C functions were left out */
+    return verdict;
+}
+
+enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result *result)
+{
+    bool has_greenlets = stacks->starter_count && !stacks->is_inner;
+    size_t end = has_greenlets ? end_of_greenlet(stacks) : 0;
+    result->has_starter = false;
+    if (end)
+        return merge_up_to(stacks, end, true, result);
+    enum merge_verdict verdict = merge_all(stacks, result);
+    if (has_greenlets && (verdict == MERGE_UNMATCHED || !stacks->is_complete))
+        end = end_of_switch(stacks);
+    return end ? merge_up_to(stacks, end, false, result) : verdict;
 }

@@ -50,6 +50,12 @@ struct merge_stacks {
      * function (-X perf). The function is there already, so they are left out. May be none. */
     const struct merge_range *trampolines;
     size_t trampoline_count;
+
+    /* Code that starts greenlets: several Python stacks take turns on one C stack. The Python
+     * frames are those of the current one. What lies behind the function that has started it
+     * belongs to others, or to nobody. May be none. */
+    const struct merge_range *starters;
+    size_t starter_count;
 };
 
 enum merge_verdict {
@@ -76,7 +82,8 @@ struct merge_result {
     size_t capacity;
     uint32_t *evaluators; /* room for as many numbers as there are C functions */
     size_t count;
-    bool is_cut; /* there was more than `capacity` */
+    bool is_cut;      /* there was more than `capacity` */
+    bool has_starter; /* it ends with the start of a greenlet, and nothing is missing */
 
     /* Called, when not NULL, for each C function that a border's address was found in. */
     void (*on_evaluator)(void *context, uint64_t pc_avma);

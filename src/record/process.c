@@ -9,6 +9,7 @@
  * a stack is remembered from the sample before (known_stacks.c, thread_frames.c, kept_chain.c). */
 #include "record/process.h"
 
+#include "record/proc_search.h"
 #include "record/process_code.h"
 #include "record/ring_record.h"
 
@@ -70,7 +71,12 @@ int process_open(struct process_context *context, const struct sample_ring *ring
     process->context = context;
     process->thread_frames = (struct thread_frames){.resolve = avma_of, .context = process};
     process->ring = *ring;
-    process->pid = ring->header->pid;
+    process->own_pid = ring->header->pid;
+    process->pid = proc_search_by_namespace(ring->header->pid_namespace, process->own_pid);
+    if (!process->pid) { /* it is gone */
+        process->pid = process->own_pid;
+        process->has_successor = true;
+    }
     process->parent_pid = ring->header->parent_pid;
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     process->newest_ns = ring->header->start_ns;
@@ -97,8 +103,9 @@ void process_close(struct process *process)
 
 static struct recording_task task_of(const struct process *process, uint32_t tid, uint64_t time_ns)
 {
+    bool is_main = !tid || (int32_t)tid == process->own_pid;
     return (struct recording_task){
-        .pid = process->pid, .tid = tid ? (int32_t)tid : process->pid, .time_ns = time_ns};
+        .pid = process->pid, .tid = is_main ? process->pid : (int32_t)tid, .time_ns = time_ns};
 }
 
 /* --- is it still there? ----------------------------------------------------------------------- */
@@ -298,7 +305,9 @@ static void take_sample(struct process *process, struct ring_record *record)
                                   .evaluators = process->evaluators.ranges,
                                   .evaluator_count = process->evaluators.count,
                                   .trampolines = process->trampolines,
-                                  .trampoline_count = process->trampoline_count};
+                                  .trampoline_count = process->trampoline_count,
+                                  .starters = process->starters,
+                                  .starter_count = process->starter_count};
     struct merge_result merged = {.entries = room->chain + RECORDING_FRONT,
                                   .capacity = RECORDING_CHAIN_MOST,
                                   .evaluators = room->evaluators,
@@ -310,7 +319,7 @@ static void take_sample(struct process *process, struct ring_record *record)
         known_stacks_tell(&process->known_stacks, &process->ring, record, &native, joint);
     user.chain = merged.entries;
     user.count = merged.count;
-    user.end = merged.is_cut ? UNWIND_TRUNCATED : end;
+    user.end = merged.is_cut ? UNWIND_TRUNCATED : merged.has_starter ? UNWIND_COMPLETE : end;
     context->counts.cut += frames.is_cut || record->flags & SAMPLE_CUT;
     struct recording_sample sample = {.weight_ns = record->sample.weight_ns,
                                       .is_waiting = record->flags & SAMPLE_WAITING};

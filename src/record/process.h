@@ -39,7 +39,7 @@ struct process_context {
     uint64_t now_ns;
 };
 
-enum { PROCESS_CACHE_BITS = 13, PROCESS_TRAMPOLINES = 16 };
+enum { PROCESS_CACHE_BITS = 13, PROCESS_RANGES = 16 };
 
 struct process_cached {
     uint64_t frame; /* 0: free */
@@ -50,7 +50,8 @@ struct process {
     struct process_context *context;
     struct sample_ring ring;
     int32_t pid, parent_pid;
-    int pidfd; /* -1: none */
+    int32_t own_pid; /* as it sees itself; another one in a PID namespace of its own */
+    int pidfd;       /* -1: none */
     char command[sizeof((struct sample_ring_header *)0)->command];
     bool has_successor; /* another program has its number now */
     bool has_python;    /* its Python functions are mapped */
@@ -65,8 +66,10 @@ struct process {
     struct known_stacks known_stacks;
     struct thread_frames thread_frames;
     struct evaluators evaluators;
-    struct merge_range trampolines[PROCESS_TRAMPOLINES]; /* mappings that have some */
+    struct merge_range trampolines[PROCESS_RANGES]; /* mappings that have some */
     size_t trampoline_count;
+    struct merge_range starters[PROCESS_RANGES]; /* of greenlets */
+    size_t starter_count;
     struct hashtable threads;                                 /* by tid: enum thread_state */
     VECTOR(uint32_t) functions;                               /* by code number */
     struct process_cached addresses[1 << PROCESS_CACHE_BITS]; /* of Python frames */

@@ -130,14 +130,23 @@ static const struct unwind_rule *rule_of_generated(const struct process *process
     return unwind_rule_of_code(EM_X86_64, code, bytes, (size_t)(avma - start));
 }
 
-static void note_trampolines(struct process *process, const struct process_mapping *mapping)
+static void note_range(struct merge_range *ranges, size_t *count,
+                       const struct process_mapping *mapping)
 {
     struct merge_range range = {mapping->start_avma, mapping->end_avma};
-    for (size_t i = 0; i < process->trampoline_count; i++)
-        if (memcmp(&process->trampolines[i], &range, sizeof range) == 0)
+    for (size_t i = 0; i < *count; i++)
+        if (memcmp(&ranges[i], &range, sizeof range) == 0)
             return;
-    if (process->trampoline_count < PROCESS_TRAMPOLINES)
-        process->trampolines[process->trampoline_count++] = range;
+    if (*count < PROCESS_RANGES)
+        ranges[(*count)++] = range;
+}
+
+/* greenlet/_greenlet.cpython-311-x86_64-linux-gnu.so; without the underscore before its 1.0. */
+static bool starts_greenlets(const struct code_file *file)
+{
+    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+    name += *name == '_';
+    return strncmp(name, "greenlet.", strlen("greenlet.")) == 0;
 }
 
 bool process_code_find(void *data, uint64_t avma, struct unwind_code *ret_code)
@@ -154,10 +163,12 @@ bool process_code_find(void *data, uint64_t avma, struct unwind_code *ret_code)
     if (mapping->has_bias) {
         ret_code->table = native_unwind_table(mapping->file->native);
         ret_code->bias = mapping->bias;
+        if (starts_greenlets(mapping->file))
+            note_range(process->starters, &process->starter_count, mapping);
     } else if (!mapping->file) {
         ret_code->rule = rule_of_generated(process, mapping, avma);
         if (ret_code->rule)
-            note_trampolines(process, mapping);
+            note_range(process->trampolines, &process->trampoline_count, mapping);
     }
     return true;
 }

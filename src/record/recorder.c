@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "elf/elf_debug.h"
 #include "record/lost_pages.h"
+#include "record/proc_search.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 enum {
     IDLE_MS = 5,
@@ -35,7 +37,7 @@ struct recorder {
     VECTOR(struct process *) processes;
     VECTOR(struct recorder_problem) problems;
     struct hashtable commands; /* pid -> hash of the last command: who was there before */
-    size_t process_count;
+    size_t process_count, absent;
     size_t by_trigger[RECORDER_TRIGGERS];
     uint64_t check_ns;
     uint64_t bytes;
@@ -61,7 +63,8 @@ static int make_folder(char ret_path[PATH_MAX])
         if (!has_room(places[i]))
             continue;
         snprintf(ret_path, PATH_MAX, "%s/pitviper-XXXXXX", places[i]);
-        if (mkdtemp(ret_path)) /* mode 0700 */
+        /* 0700; but what root starts may go on as another user. */
+        if (mkdtemp(ret_path) && (geteuid() != 0 || chmod(ret_path, 01733) == 0))
             return 0;
         error = -errno;
     }
@@ -179,10 +182,15 @@ static int add_process(struct recorder *recorder, const struct sample_ring *ring
     return vector_push(&recorder->processes, process);
 }
 
-static bool is_ring(const char *name)
+static bool ends_in(const char *name, const char *suffix)
 {
-    size_t length = strlen(name), suffix = strlen(SAMPLE_RING_SUFFIX);
-    return length > suffix && strcmp(name + length - suffix, SAMPLE_RING_SUFFIX) == 0;
+    size_t length = strlen(name), suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+static bool is_absent_ring(const char *name)
+{
+    return ends_in(name, SAMPLE_RING_ABSENT_SUFFIX);
 }
 
 /* Rings of one process come in the order of their numbers, which is that of its programs. */
@@ -193,7 +201,27 @@ static int by_number(const struct dirent **left, const struct dirent **right)
 
 static int only_rings(const struct dirent *entry)
 {
-    return is_ring(entry->d_name);
+    return ends_in(entry->d_name, SAMPLE_RING_SUFFIX) || is_absent_ring(entry->d_name);
+}
+
+/* Whether it can be tried again: it is not ready, or there are too many open files. */
+static bool is_passing(int error)
+{
+    return error == -EAGAIN || error == -EMFILE || error == -ENFILE;
+}
+
+/* 0, or a negative errno. */
+static int take_ring(struct recorder *recorder, const char *path)
+{
+    struct sample_ring ring;
+    if (is_absent_ring(path)) {
+        recorder->absent++;
+        return 0;
+    }
+    int error = sample_ring_open(&ring, path);
+    if (error == 0 && add_process(recorder, &ring) < 0)
+        sample_ring_close(&ring);
+    return error;
 }
 
 static void find_rings(struct recorder *recorder)
@@ -202,13 +230,9 @@ static void find_rings(struct recorder *recorder)
     int count = scandir(recorder->folder, &entries, only_rings, by_number);
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
-        struct sample_ring ring;
         int written = snprintf(path, sizeof path, "%s/%s", recorder->folder, entries[i]->d_name);
         free(entries[i]);
-        int error = written < (int)sizeof path ? sample_ring_open(&ring, path) : -EBADMSG;
-        if (error == 0 && add_process(recorder, &ring) < 0)
-            sample_ring_close(&ring);
-        if (error != -EAGAIN)
+        if (written < (int)sizeof path && !is_passing(take_ring(recorder, path)))
             unlink(path);
     }
     if (count >= 0)
@@ -291,13 +315,27 @@ struct recorder_summary recorder_summary(const struct recorder *recorder)
     struct recorder_summary summary = {.counts = recorder->context.counts,
                                        .processes = recorder->process_count,
                                        .running = recorder->processes.count,
+                                       .absent = recorder->absent,
                                        .problems = recorder->problems.items,
                                        .problem_count = recorder->problems.count,
+                                       .is_short = recorder->recording.error != 0,
                                        .bytes = recorder->bytes,
                                        .image_error = recorder->image_error};
     memcpy(summary.by_trigger, recorder->by_trigger, sizeof summary.by_trigger);
     memcpy(summary.image_path, recorder->image_path, sizeof summary.image_path);
     return summary;
+}
+
+static bool is_unseen(void *context, int32_t pid)
+{
+    return !recorder_has_seen(context, pid);
+}
+
+bool recorder_expects_more(const struct recorder *recorder)
+{
+    char entry[PATH_MAX + sizeof SAMPLE_RING_FOLDER];
+    snprintf(entry, sizeof entry, SAMPLE_RING_FOLDER "=%s", recorder->folder);
+    return proc_search_environment(entry, is_unseen, (void *)recorder);
 }
 
 bool recorder_has_seen(const struct recorder *recorder, int32_t pid)

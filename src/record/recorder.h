@@ -26,9 +26,11 @@ struct recorder_summary {
     struct process_counts counts;
     size_t processes; /* programs, so one more after an exec */
     size_t running;   /* of these, the ones that go on */
+    size_t absent;    /* more processes: they may not have files as large as a ring */
     size_t by_trigger[RECORDER_TRIGGERS];
     const struct recorder_problem *problems;
     size_t problem_count;
+    bool is_short;   /* not all of them are in the file: it could not be written to its end */
     uint64_t bytes;  /* of the file; after recorder_finish */
     int image_error; /* the object file with the Python functions could not be written */
     char image_path[PATH_MAX];
@@ -54,6 +56,9 @@ struct recorder_summary recorder_summary(const struct recorder *recorder);
 
 /* Whether a process of that number has been recorded. */
 bool recorder_has_seen(const struct recorder *recorder, int32_t pid);
+
+/* Whether there is a process that should be recorded and has not made a ring, perhaps not yet. */
+bool recorder_expects_more(const struct recorder *recorder);
 
 /* A last step, and the end. No process is recorded any more. 0, or the negative errno of what
  * failed first; the file is as good as it can be. */

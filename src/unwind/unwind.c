@@ -296,13 +296,15 @@ static bool is_outermost_guess(const struct walk *walk)
     return is_known(&walk->cpu, number) && !walk->cpu.registers[number];
 }
 
-/* Whether a CFA can be one: it is up the stack. */
-static bool is_credible(const struct walk *walk, uint64_t cfa)
+/* Whether a CFA can be one: it is up the stack. An innermost function can have its return address
+ * in a register: vfork, which two processes return from. */
+static bool is_credible(const struct walk *walk, const struct unwind_rule *rule, uint64_t cfa)
 {
     const struct unwind_machine *machine = walk->unwinder->machine;
-    uint64_t sp = walk->cpu.registers[machine->sp];
-    return cfa >= sp &&
-           cfa - sp >= (walk->is_exact ? machine->least_leaf_bytes : machine->least_frame_bytes);
+    uint64_t sp = walk->cpu.registers[machine->sp], least = machine->least_frame_bytes;
+    if (walk->is_exact)
+        least = rule->return_address.kind == UNWIND_IS ? 0 : machine->least_leaf_bytes;
+    return cfa >= sp && cfa - sp >= least;
 }
 
 /* From the frame at walk->cpu to its caller. *ret_cfa stays 0 when the frame has none. */
@@ -318,7 +320,7 @@ static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uin
     if (step != STEP_ON)
         return step;
     /* A signal may have been handled on a stack of its own, anywhere. */
-    if (rule->is_signal ? !cfa : !is_credible(walk, cfa))
+    if (rule->is_signal ? !cfa : !is_credible(walk, rule, cfa))
         return STEP_BROKEN;
     step = find_return_address(walk, rule, cfa, &pc);
     if (step == STEP_ON && is_guess)

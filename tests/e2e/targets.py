@@ -1,6 +1,7 @@
 """The programs that are profiled: tests/targets and the documents' script."""
 from ..builds import BUILD, CHECKOUT, SANITIZED, built
 
+TARGETS = CHECKOUT / "tests" / "targets"
 MY_SCRIPT = CHECKOUT / "examples" / "my_script.py"
 FOO_BAR_BAZ = CHECKOUT / "tests" / "targets" / "foo_bar_baz.py"
 MIXED_WORK = CHECKOUT / "tests" / "targets" / "mixed_work.py"

@@ -325,6 +325,77 @@ static void test_what_is_regular(void **state)
     assert_false(result.is_regular);
 }
 
+enum { GREENLET = 0x600 };
+
+static void begin_with_greenlets(void)
+{
+    static const struct merge_range greenlet = {GREENLET, GREENLET + 0x100};
+    begin();
+    stacks.starters = &greenlet;
+    stacks.starter_count = 1;
+}
+
+static void test_a_greenlet_ends_where_it_was_started(void **state)
+{
+    (void)state;
+    for (int has_addresses = 0; has_addresses < 2; has_addresses++) {
+        begin_with_greenlets();
+        stacks.is_complete = false; /* what lies behind was somebody's */
+        native(0x100);
+        native(EVALUATOR);
+        native(GREENLET + 1); /* called by Python: no start */
+        native(EVALUATOR + 1);
+        native(0x200);
+        native(GREENLET + 2);
+        native(GREENLET + 3);
+        native(EVALUATOR + 2);
+        python(0x9001);
+        has_addresses ? border(1) : unknown_border();
+        python(0x9002);
+        has_addresses ? border(3) : unknown_border();
+        assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+        assert_merged(0x100, EVALUATOR, 0x9001, GREENLET + 1, EVALUATOR + 1, 0x9002, 0x200,
+                      GREENLET + 2);
+        assert_true(result.has_starter);
+        assert_false(result.is_regular);
+    }
+}
+
+static void test_a_threads_own_stack_is_no_greenlet(void **state)
+{
+    (void)state;
+    begin_with_greenlets();
+    native(GREENLET); /* switches: all is as it was */
+    native(EVALUATOR);
+    native(0x200);
+    python(0x9001);
+    border(1);
+    assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+    assert_merged(GREENLET, EVALUATOR, 0x9001, 0x200);
+    assert_false(result.has_starter);
+}
+
+/* The C functions of one greenlet, the Python frames of another. */
+static void test_while_stacks_are_exchanged_python_comes_last(void **state)
+{
+    (void)state;
+    for (int is_complete = 0; is_complete < 2; is_complete++) {
+        begin_with_greenlets();
+        stacks.is_complete = is_complete;
+        native(0x100);
+        native(GREENLET);
+        native(GREENLET + 1);
+        native(EVALUATOR);
+        native(0x200);
+        native(EVALUATOR + 1);
+        python(0x9001);
+        frames[stacks.frame_count++] = SAMPLE_FRAME_BORDER | (STACK - 0x80);
+        assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+        assert_merged(0x100, GREENLET, GREENLET + 1, 0x9001);
+        assert_true(result.has_starter);
+    }
+}
+
 static void test_nothing_becomes_nothing(void **state)
 {
     (void)state;
@@ -353,6 +424,9 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit_is_cut),
         cmocka_unit_test(test_frames_that_are_0_are_not_shown),
         cmocka_unit_test(test_what_is_regular),
+        cmocka_unit_test(test_a_greenlet_ends_where_it_was_started),
+        cmocka_unit_test(test_a_threads_own_stack_is_no_greenlet),
+        cmocka_unit_test(test_while_stacks_are_exchanged_python_comes_last),
         cmocka_unit_test(test_nothing_becomes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
  *     0x403000  start:     the outermost one
  *     0x404000  restorer:  signal frame: CFA = *(rsp + 160), rip at rsp + 168, rbp at rsp + 120
  *     0x405000  resolver:  CFA = rbx + 16
+ *     0x406000  vfork:     CFA = rsp, its return address is in rdi
  *     0x500000  generated code, without a table */
 enum {
     BASE = 0x400000,
@@ -20,12 +21,14 @@ enum {
     START = 0x403000,
     RESTORER = 0x404000,
     RESOLVER = 0x405000,
+    VFORK = 0x406000,
     TABLE_END = 0x410000,
     JIT = 0x500000,
     JIT_END = 0x510000,
     STACK = 0x7ff000,
     STACK_WORDS = 64,
     RBX = 3,
+    RDI = 5,
     RBP = 6,
     RSP = 7,
     MOST = 32,
@@ -55,6 +58,7 @@ static void make_table(void)
     CFI_SAMPLE_FDE(&cfi, FRAMED - BASE, 32, CFI_SAMPLE_FRAME_POINTER);
     CFI_SAMPLE_FDE(&cfi, START - BASE, 0x100, "\x07\x10");
     CFI_SAMPLE_FDE(&cfi, RESOLVER - BASE, 0x100, "\x0c\x03\x10");
+    CFI_SAMPLE_FDE(&cfi, VFORK - BASE, 0x100, "\x0e\x00\x09\x10\x05");
     cfi_sample_cie(&cfi, "zRS");
     CFI_SAMPLE_FDE(&cfi, RESTORER - 1 - BASE, 10,
                    "\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xa8\x01\x10\x06\x03\x77\xf8\x00");
@@ -152,6 +156,28 @@ static void the_cfa_may_rest_on_rbx(void **state)
 }
 
 /* The frames of evaluators are found by their place on the stack. */
+static void a_return_address_may_be_in_a_register(void **state)
+{
+    (void)state;
+    sample.cpu.pc = VFORK + 8;
+    sample.cpu.registers[RDI] = PLAIN + 16;
+    stack[0] = START + 4;
+    assert_int_equal(run(), UNWIND_COMPLETE);
+    assert_int_equal(count, 3);
+    assert_int_equal(pcs[1], PLAIN + 15);
+    assert_int_equal(cfas[0], STACK);
+    assert_int_equal(pcs[2], START + 3);
+}
+
+/* Only of the innermost function: others have called somebody since. */
+static void a_callers_return_address_is_in_no_register(void **state)
+{
+    (void)state;
+    sample.cpu.registers[RDI] = VFORK + 8;
+    stack[0] = VFORK + 8;
+    assert_int_equal(run(), UNWIND_BROKEN);
+}
+
 static void every_frame_has_its_place_on_the_stack(void **state)
 {
     (void)state;
@@ -406,6 +432,8 @@ int main(void)
         cmocka_unit_test(a_saved_frame_pointer_is_restored),
         cmocka_unit_test(a_register_that_was_popped_is_the_live_one),
         cmocka_unit_test(the_cfa_may_rest_on_rbx),
+        cmocka_unit_test(a_return_address_may_be_in_a_register),
+        cmocka_unit_test(a_callers_return_address_is_in_no_register),
         cmocka_unit_test(every_frame_has_its_place_on_the_stack),
         cmocka_unit_test(the_place_is_known_where_the_return_address_is_not),
         cmocka_unit_test(places_on_the_stack_are_optional),
