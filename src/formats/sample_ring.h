@@ -75,6 +75,7 @@ struct sample_ring_header {
     _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */
     _Atomic uint32_t table_tids[SAMPLE_RING_TABLES]; /* whose tables are; 0: nobody's */
     _Atomic uint64_t ready_bytes; /* the file has pages for so many of the data */
+    _Atomic uint32_t is_closed;   /* nobody reads any more */
 };
 
 _Static_assert(sizeof(struct sample_ring_header) <= SAMPLE_RING_HEADER_BYTES, "fits its page");

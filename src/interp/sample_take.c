@@ -25,7 +25,8 @@ enum {
     COST_SAMPLES = 8,       /* so many samples say what one costs */
     MOST_COST = 3,          /* a third of the time up to the next */
     REST = 4,
-    BLOCK = 32, /* frames */
+    BLOCK = 32,          /* frames */
+    KILLED_SECONDS = 10, /* nobody is so slow */
 };
 
 /* By DWARF number. */
@@ -194,6 +195,17 @@ static bool has_to_wait(const struct sample_ring *ring, const struct sample_stac
     return head - tail + stack->inner_bytes > ring->data_bytes / 2;
 }
 
+/* A recorder that has ended says so; one that was killed does not. */
+static void note_lost(struct sample_take_source *source, uint64_t count, uint64_t now)
+{
+    struct sample_ring_header *header = source->ring.header;
+    atomic_fetch_add_explicit(&header->lost, count, memory_order_relaxed);
+    if (!source->full_ns)
+        source->full_ns = now;
+    source->is_over = atomic_load_explicit(&header->is_closed, memory_order_relaxed) ||
+                      now - source->full_ns > (uint64_t)KILLED_SECONDS * NS_PER_SECOND;
+}
+
 /* How many bytes of the program's memory it had to read, roughly; 0 when it did not look. */
 static size_t take_sample(struct sample_take_source *source, struct sample_thread *thread,
                           const siginfo_t *info, const ucontext_t *at, uint64_t now)
@@ -217,10 +229,12 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
     if (parts.frames.is_late || has_to_wait(&source->ring, &parts.stack))
         return parts.frames.count * FRAME_BYTES;
     if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
-        atomic_fetch_add_explicit(&header->lost, kernel.user + kernel.kernel, memory_order_relaxed);
+        note_lost(source, kernel.user + kernel.kernel, now);
         return parts.frames.count * FRAME_BYTES;
     }
     thread->owed_ns = 0;
+    if (source->full_ns)
+        source->full_ns = 0;
     if (body->deep_number)
         remember_frames(thread, body, now);
     if (parts.frames.is_cut)

@@ -13,6 +13,8 @@ struct sample_take_source {
     struct sample_ring ring;
     uint32_t frequency_hz;
     enum sample_trigger trigger;
+    _Atomic uint64_t full_ns; /* since when the ring has no room; 0: it has some */
+    volatile bool is_over;    /* nobody reads it any more */
 };
 
 /* `info` and `at` are what the handler got. Fit for signal handlers. */

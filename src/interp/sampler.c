@@ -78,6 +78,18 @@ static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
     sample_take(&sampler.source, &thread, info, at);
 }
 
+/* For all threads: timers of others end when they come next (on_signal). */
+static void stop(void)
+{
+    struct sample_thread *thread = sample_thread_mine();
+    if (!sampler.is_on)
+        return;
+    sampler.is_on = false;
+    sample_trigger_end();
+    if (thread)
+        sample_trigger_remove(thread);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
@@ -90,6 +102,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         sample_take(&sampler.source, thread, info, context);
     else if (sampler.is_on)
         sample_unknown_thread(info, context);
+    if (sampler.source.is_over)
+        stop();
     errno = saved_errno;
 }
 
@@ -301,11 +315,7 @@ static void step_aside(void)
 {
     if (!sampler.is_on)
         return;
-    struct sample_thread *thread = sample_thread_mine();
-    sampler.is_on = false;
-    sample_trigger_end();
-    if (thread)
-        sample_trigger_remove(thread);
+    stop();
     say_problem("the program uses the sampler's signal itself");
 }
 
@@ -314,8 +324,8 @@ static bool does(const struct sigaction *action, void (*what)(int))
     return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == what;
 }
 
-/* Timers of other threads end when they come next (on_signal). So our handler stays in front of the
- * program's, with all that the program wants of its own. */
+/* Timers of other threads are still to come. So our handler stays in front of the program's, with
+ * all that the program wants of its own. */
 int sampler_set_action(int signal, const struct sigaction *action)
 {
     struct sigaction both = *action;

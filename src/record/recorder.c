@@ -275,6 +275,8 @@ static void end_process(struct recorder *recorder, struct process *process, bool
         recording_lost(&recorder->recording, task, process->lost);
     if (is_gone && !process->has_successor)
         recording_exit(&recorder->recording, task);
+    if (!is_gone)
+        atomic_store(&process->ring.header->is_closed, 1);
     process_close(process);
 }
 

@@ -217,3 +217,36 @@ def test_a_disk_that_is_full(recordings, text):
     page = json.loads(pitviper("report", "--json", recorder.data).out)
     assert page["samples"] == len(recorder.profile().samples)
     assert sum(map(chain("spin"), recorder.profile().samples)) > 100
+
+
+# Spins on when nobody records it any more, and tells when nothing interrupts it either.
+GOES_ON = """
+import os, signal, sys, time
+def triggers():
+    with open("/proc/self/maps") as maps, open("/proc/self/timers") as timers:
+        return maps.read().count("[perf_event]") + timers.read().count("signal:")
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready" if triggers() else "bare", flush=True)
+end = time.monotonic() + 30
+while triggers() and time.monotonic() < end:
+    sum(range(100000))
+print("left alone" if not triggers() else "interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way", ["ended", "killed"])
+@pytest.mark.parametrize("event", ["cpu", "wall"])
+def test_without_a_recorder_the_program_is_left_alone(recorder, event, way):
+    process = recorder.start("-F", 9999, "-e", event, found()[-1], "-c", GOES_ON)
+    ready = process.stdout.readline()
+    if way == "killed":
+        process.kill()
+    else:
+        for _ in range(2):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+    out = process.stdout.readline()
+    process.communicate()
+    if ready == "bare\n":
+        pytest.skip("an event that all threads share shows nowhere")
+    assert (ready, out) == ("ready\n", "left alone\n")
