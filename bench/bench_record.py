@@ -10,6 +10,7 @@ they are, what they take on the disk, and the CPU time of the recorder itself.
 
 On this machine: the oldest and the newest interpreter. In the sid root (PITVIPER_MATRIX): its newest.
 """
+import json
 import os
 import re
 import subprocess
@@ -92,7 +93,11 @@ class Workload:
         if not self.kept:
             *script, rounds = self.script
             self.kept = self.run([*self.ours(HERTZ), self.python.executable, *script, 3 * rounds])
-            self.kept.bytes = (Path(self.folder.name) / "perf.data").stat().st_size
+            path = Path(self.folder.name) / "perf.data"
+            self.kept.bytes = path.stat().st_size
+            page = subprocess.run([program("pitviper"), "report", "--json", path], check=True,
+                                  stdout=subprocess.PIPE).stdout
+            self.kept.stood_for_s = json.loads(page)["periods"] / 1e9
         return self.kept
 
 
@@ -140,8 +145,11 @@ def quality(work, label):
     def missing(run):
         asked = run.process_s * HERTZ
         return abs(run.figure(r"([\d,]+) samples") / asked - 1) * 100
+    def unaccounted(run):
+        return abs(run.stood_for_s / run.process_s - 1) * 100
     has_events = "interrupted by perf events" in work.recording().err
     yield one("samples other than asked for", "%", missing, most=2 if has_events else None)
+    yield one("time that they stand for, other than CPU time", "%", unaccounted)
     yield one("lost samples", "", lambda run: run.figure(r"([\d,]+) lost"), most=0)
     yield one("stacks not complete", "%",
               lambda run: 100 - run.figure(r"complete stacks ([\d.]+) %"), most=0.5)

@@ -17,9 +17,10 @@
  *
  * A thread reads from there on until it comes to the time of its last sample, in the buffers of the
  * processor that it is on and of the one that it was on then. Of a very long call, or after a long
- * sleep, that may not be there any more; how often the thread was interrupted is then told by its
- * CPU time. Other threads go on writing while one reads, or loses the processor half-way: whether
- * that has hurt what was read is seen afterwards from how far `data_head` has come.
+ * sleep, that may not be there any more; for how much time the sample stands is then told by the
+ * thread's CPU time, as it is now and then in any case. Other threads go on writing while one
+ * reads, or loses the processor half-way: whether that has hurt what was read is seen afterwards
+ * from how far `data_head` has come.
  *
  * The buffers' memory is locked, and how much of that a user may have is limited: three pages for
  * each processor. The kernel keeps an event alive while its buffer is mapped, so no descriptor is
@@ -292,15 +293,18 @@ static size_t this_processor(void)
     return number >= 0 ? (size_t)number : SIZE_MAX;
 }
 
-/* As many interrupts as the thread's CPU time says, of which not all are left. */
+/* As many interrupts as the thread's CPU time says: not all records are left, or there was time
+ * without interrupts, as in switching between threads or while the machine itself was not running.
+ */
 static void count_by_time(struct sample_thread *thread, uint64_t period_ns,
                           struct sample_kernel_result *result)
 {
     uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), seen = result->user + result->kernel;
-    uint64_t passed =
-        cpu_ns > thread->kernel_cpu_ns ? (cpu_ns - thread->kernel_cpu_ns) / period_ns : 0;
-    if (passed > seen)
-        *(result->words ? &result->kernel : &result->user) += passed - seen;
+    uint64_t left_ns = cpu_ns > thread->kernel_cpu_ns ? cpu_ns - thread->kernel_cpu_ns : 0;
+    if (left_ns / period_ns > seen)
+        *(result->words ? &result->kernel : &result->user) += left_ns / period_ns - seen;
+    else if (left_ns < seen * period_ns && cpu_ns > seen * period_ns)
+        thread->kernel_cpu_ns = cpu_ns - seen * period_ns; /* it was ahead */
 }
 
 void sample_kernel_join(struct sample_thread *thread)
@@ -320,7 +324,7 @@ struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uin
     bool is_all = read_buffer(thread, processor, chains, &result, &newest_ns);
     if (processor != thread->kernel_processor)
         is_all &= read_buffer(thread, thread->kernel_processor, chains, &result, &newest_ns);
-    if (!is_all)
+    if (!is_all || ++thread->kernel_reads % CHECK_SAMPLES == 0)
         count_by_time(thread, period_ns, &result);
     /* The record of this signal may have been read by the handler before, which it came in. */
     if (result.user + result.kernel == 0 && !thread->kernel_is_ahead)
@@ -329,7 +333,5 @@ struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uin
     thread->kernel_ns = newest_ns;
     thread->kernel_processor = processor;
     thread->kernel_cpu_ns += (result.user + result.kernel) * period_ns;
-    if (++thread->kernel_reads % CHECK_SAMPLES == 0)
-        thread->kernel_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return result;
 }
