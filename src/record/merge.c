@@ -255,10 +255,9 @@ enum merge_verdict merge(const struct merge_stacks *stacks, struct merge_result 
     bool has_greenlets = stacks->starter_count && !stacks->is_inner;
     size_t end = has_greenlets ? end_of_greenlet(stacks) : 0;
     result->has_starter = false;
-    if (end)
-        return merge_up_to(stacks, end, true, result);
-    enum merge_verdict verdict = merge_all(stacks, result);
-    if (has_greenlets && (verdict == MERGE_UNMATCHED || !stacks->is_complete))
-        end = end_of_switch(stacks);
+    enum merge_verdict verdict =
+        end ? merge_up_to(stacks, end, true, result) : merge_all(stacks, result);
+    bool is_sound = verdict != MERGE_UNMATCHED && (end || stacks->is_complete);
+    end = has_greenlets && !is_sound ? end_of_switch(stacks) : 0;
     return end ? merge_up_to(stacks, end, false, result) : verdict;
 }

@@ -14,6 +14,7 @@ import pytest
 from .again import again
 from .cli import pitviper
 from .interpreters import every_python, found
+from .private_tmp import propagation
 from .profiles import chain
 from .recorder import Recorder
 from .targets import TARGETS
@@ -145,7 +146,7 @@ def test_more_processes_than_open_files(recordings):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces and be others")
 @pytest.mark.parametrize("options", [[], ["--mount-proc"]], ids=["", "mount-proc"])
 def test_a_pid_namespace(recorder, options):
-    command = ["unshare", "--pid", "--fork", *options]
+    command = ["unshare", "--pid", "--fork", "--propagation", propagation(), *options]
     if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode:
         pytest.skip("there can be no PID namespace here")
     status, _, err = recorder.run("-F", 999, *command, found()[-1], "-c", SPIN)
@@ -205,7 +206,7 @@ def test_a_disk_that_is_full(recordings, text):
     small.mkdir()
     script = (f"mount -t tmpfs -o size=400k none '{small}' && cd '{small}' && {{ \"$@\"; status=$?; "
               "cp perf.data ../kept.data; exit $status; }")
-    in_own_mounts = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    in_own_mounts = ["unshare", "--mount", "--propagation", propagation(), "sh", "-c", script, "sh"]
     if subprocess.run([*in_own_mounts, "touch", "perf.data"], stderr=subprocess.DEVNULL).returncode:
         pytest.skip("there can be no small file system here")
     recorder = Recorder(recordings, before=in_own_mounts)

@@ -396,6 +396,23 @@ static void test_while_stacks_are_exchanged_python_comes_last(void **state)
     }
 }
 
+/* From 3.12 on, the list of a greenlet that is going to sleep has no borders but the last. */
+static void test_while_it_goes_to_sleep_borders_are_missing(void **state)
+{
+    (void)state;
+    begin_with_greenlets();
+    native(0x100);
+    native(GREENLET);
+    for (uint64_t i = 0; i < 3; i++) {
+        native(EVALUATOR + i);
+        python(0x9001 + i);
+    }
+    native(GREENLET + 1);
+    border(4);
+    assert_int_equal(merge(&stacks, &result), MERGE_MATCHED);
+    assert_merged(0x100, GREENLET, 0x9001, 0x9002, 0x9003);
+}
+
 static void test_nothing_becomes_nothing(void **state)
 {
     (void)state;
@@ -427,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_a_greenlet_ends_where_it_was_started),
         cmocka_unit_test(test_a_threads_own_stack_is_no_greenlet),
         cmocka_unit_test(test_while_stacks_are_exchanged_python_comes_last),
+        cmocka_unit_test(test_while_it_goes_to_sleep_borders_are_missing),
         cmocka_unit_test(test_nothing_becomes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
