@@ -9,7 +9,7 @@ enum { PERFDATA_OUTPUT_BYTES = 256 << 10 };
 
 struct perfdata_output {
     int fd;
-    int error;            /* 0, or the negative errno of the first failed write: it stays */
+    int error; /* 0, or the negative errno of the first failed write; stays until one goes back */
     uint64_t position;    /* in the file, of the first byte in the buffer */
     uint64_t reached;     /* by the write that failed: so far it came */
     struct writer buffer; /* over PERFDATA_OUTPUT_BYTES; never overfull */

@@ -2,6 +2,7 @@
  * that the recorder made, mapped by both.
  *
  *     FOLDER/PID.N.ring     one per process, and a new one after each exec
+ *     FOLDER/PID.none       empty: a process that may not have files of that size
  *
  *     | struct sample_ring_header | data: a ring of records                          | tables |
  *                                 ^ data_at            ^ tail: read up to here   ^ head
@@ -13,7 +14,8 @@
  * the ring, so what is left of an earlier round is never taken for a record. Nobody waits: without
  * room a sample is counted as lost.
  *
- * The reader may end or be killed at any time, and so may the process: the other one just goes on.
+ * The reader may end or be killed at any time, and so may the process: the other one just goes on,
+ * and a process whose ring stays full is sampled no more.
  * The reader treats all of it as hostile. */
 #ifndef PITVIPER_FORMATS_SAMPLE_RING_H
 #define PITVIPER_FORMATS_SAMPLE_RING_H
@@ -25,7 +27,7 @@
 
 #define SAMPLE_RING_FOLDER "PITVIPER_RECORD" /* environment: where rings go, see below */
 #define SAMPLE_RING_SUFFIX ".ring"
-#define SAMPLE_RING_ABSENT_SUFFIX ".none" /* empty: the process could not make a ring */
+#define SAMPLE_RING_ABSENT_SUFFIX ".none"
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */

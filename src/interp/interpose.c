@@ -255,7 +255,8 @@ int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
 
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    sampler_look_for_python();
+    if (!action)
+        sampler_look_for_python();
     if (!sampler_handles_signal(signal))
         return REAL(sigaction)(signal, action, old);
     struct sigaction before;

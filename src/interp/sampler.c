@@ -6,6 +6,7 @@
  *     fork -> the child starts anew with a ring of its own; the parent goes on
  *     exec -> the trigger is taken away first; the new program starts at the top again
  *     exit -> the last list of mappings
+ *     nobody reads the ring any more -> the trigger is taken away, and the program goes on alone
  *
  * The handler allocates nothing, waits for nobody longer than some microseconds (sample_codes.c),
  * and calls nothing of Python's but the two functions that tell the thread's state, which only
@@ -15,7 +16,7 @@
 #include "base/clock.h"
 #include "formats/sample_ring.h"
 #include "interp/interpose.h"
-#include "interp/loaded_objects.h"
+#include "interp/program_needs.h"
 #include "interp/pyapi.h"
 #include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
@@ -166,6 +167,7 @@ static bool open_ring(void)
         note_absence();
     if (error < 0)
         return false;
+    sampler.source.full_ns = 0;
     struct sample_ring_header *header = sampler.source.ring.header;
     header->version = SAMPLE_RING_VERSION;
     struct stat own;
@@ -228,16 +230,11 @@ static void read_options(const char *text)
 void sampler_look_for_python(void)
 {
     static atomic_flag is_looking = ATOMIC_FLAG_INIT;
-    static uint64_t seen;
     if (!sampler.is_on || !python_problem || *python_problem || getpid() != sampler.pid ||
         atomic_flag_test_and_set(&is_looking))
         return;
-    uint64_t count = loaded_objects_count();
-    if (count != seen) {
-        seen = count;
-        python_problem = sample_frames_load();
-        publish();
-    }
+    python_problem = sample_frames_load();
+    publish();
     atomic_flag_clear(&is_looking);
 }
 
@@ -384,7 +381,7 @@ void sampler_start(void)
         return;
     sampler.pid = getpid();
     note_maps();
-    if (!loaded_objects_are_wanted()) {
+    if (!program_needs_libraries()) {
         say_problem("the program does without the C library");
         publish();
         return;

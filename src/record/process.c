@@ -77,7 +77,8 @@ int process_open(struct process_context *context, const struct sample_ring *ring
         process->pid = process->own_pid;
         process->has_successor = true;
     }
-    process->parent_pid = ring->header->parent_pid;
+    if (process->pid == process->own_pid) /* else it is another namespace's number */
+        process->parent_pid = ring->header->parent_pid;
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     process->newest_ns = ring->header->start_ns;
     memcpy(process->command, ring->header->command, sizeof process->command - 1);

@@ -1,0 +1,33 @@
+/* A preloaded object brings the C library into every program that the loader starts. Whether the
+ * program itself has asked for any library is in its dynamic section (DT_NEEDED). */
+#include "interp/program_needs.h"
+
+#include <link.h>
+#include <stddef.h>
+
+static bool has_needed(const struct dl_phdr_info *object, const ElfW(Phdr) * segment)
+{
+    const ElfW(Dyn) *entry = (const void *)(object->dlpi_addr + segment->p_vaddr);
+    for (; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_NEEDED)
+            return true;
+    return false;
+}
+
+/* The first object is the program. */
+static int look_at_program(struct dl_phdr_info *object, size_t bytes, void *result)
+{
+    (void)bytes;
+    bool *needs_some = result;
+    for (size_t i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            *needs_some = has_needed(object, &object->dlpi_phdr[i]);
+    return 1;
+}
+
+bool program_needs_libraries(void)
+{
+    bool needs_some = false;
+    dl_iterate_phdr(look_at_program, &needs_some);
+    return needs_some;
+}
