@@ -3,9 +3,9 @@
  *
  *     bench_unwind ours|libdw perf.data       prints: set_up_ns stacks frames ns checksum
  *
- * One process per measurement, so that the caller can interleave them. Set-up is reading the tables
- * of all modules, for ours only: libdw reads them as it goes, so it has a first pass that is not
- * counted. The samples are walked as often as it takes to run for a second. The checksum adds up
+ * One process per measurement, so that the caller can interleave them. Set-up is opening the files,
+ * for ours only. Both sides read frame information as they go, in a first pass that is not counted.
+ * The samples are walked as often as it takes to run for a second. The checksum adds up
  * the PCs of one pass. */
 #ifdef HAVE_LIBDW
 #include "libdw_stacks.h"

@@ -4,8 +4,10 @@
  * them until everything has ended.
  *
  * Signals. Ctrl-C goes to CMD, by the terminal, and here it means only that the end is near; a
- * signal that somebody sends to the recorder alone is passed on. What CMD started may go on when it
- * has ended: that is recorded, too, and then Ctrl-C or SIGTERM ends the recording. */
+ * signal that somebody sends to the recorder alone is passed on. A terminal that goes tells only
+ * the leader of its session: if that is the recorder, CMD is told here. What CMD started may go on
+ * when it has ended: that is recorded, too, and then Ctrl-C, SIGTERM or SIGHUP ends the recording.
+ */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/command.h"
@@ -56,16 +58,55 @@ static struct {
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
+/* Passes a signal on that CMD did not get itself. The kernel sends those of keys to all processes
+ * in front of the terminal, and the hangup when the leader of a session ends, too; but that of a
+ * terminal which is gone to the leader alone, and with it a SIGCONT for who is stopped. */
+static void pass_on(pid_t workload, int number, const siginfo_t *info)
+{
+    bool is_from_process = info->si_code <= 0;
+    bool is_for_leader = !is_from_process && number == SIGHUP && getsid(workload) == getpid();
+    if (is_from_process || is_for_leader)
+        kill(workload, number);
+    if (is_for_leader)
+        kill(workload, SIGCONT);
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int saved_errno = errno;
-    if (noted.workload && info->si_code <= 0) /* from a process: the terminal tells CMD itself */
-        kill(noted.workload, number);
+    pid_t workload = noted.workload;
+    if (workload)
+        pass_on(workload, number, info);
     bool is_request = number != SIGUSR1 && number != SIGUSR2; /* to end */
-    if (is_request && (!noted.workload || number == SIGTERM || number == SIGHUP))
+    if (is_request && (!workload || number == SIGTERM))
         noted.ends++;
     errno = saved_errno;
+}
+
+/* What the recorder has otherwise than CMD, which inherits what was there: who ignores SIGCHLD is
+ * not told how its children end. */
+static struct {
+    int number;
+    void (*handler)(int);
+    struct sigaction before;
+} own_actions[] = {{.number = SIGPIPE, .handler = SIG_IGN},
+                   {.number = SIGCHLD, .handler = SIG_DFL}};
+
+enum { OWN_ACTIONS = sizeof own_actions / sizeof *own_actions };
+
+static void take_own_actions(void)
+{
+    for (size_t i = 0; i < OWN_ACTIONS; i++) {
+        struct sigaction action = {.sa_handler = own_actions[i].handler};
+        sigaction(own_actions[i].number, &action, &own_actions[i].before);
+    }
+}
+
+static void restore_actions(void)
+{
+    for (size_t i = 0; i < OWN_ACTIONS; i++)
+        sigaction(own_actions[i].number, &own_actions[i].before, NULL);
 }
 
 static void catch_signals(void)
@@ -78,7 +119,7 @@ static void catch_signals(void)
         if (before.sa_handler == SIG_IGN) /* nohup, and CMD is to inherit it */
             sigaction(numbers[i], &before, NULL);
     }
-    signal(SIGPIPE, SIG_IGN);
+    take_own_actions();
 }
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -90,11 +131,11 @@ static void become(const struct command *self, const struct request *request, co
     char options[64];
     snprintf(options, sizeof options, "hz=%u,clock=%s", (unsigned)request->recording.frequency_hz,
              request->recording.is_wall ? "wall" : "cpu");
-    signal(SIGPIPE, SIG_DFL);
+    restore_actions();
     unsetenv("PITVIPER");
     int error = ENOMEM;
     if (setenv(SAMPLE_RING_FOLDER, folder, 1) == 0 &&
-        setenv("PITVIPER_RECORD_OPTIONS", options, 1) == 0 && preload_set(self, library)) {
+        setenv(SAMPLE_RING_OPTIONS, options, 1) == 0 && preload_set(self, library)) {
         execvp(request->command[0], request->command);
         error = errno;
     }
@@ -227,7 +268,6 @@ static void allow_many_files(void)
 static int fail_to_run(const struct command *self, const struct request *request, int error)
 {
     command_error(self, "cannot run '%s': %s", request->command[0], strerror(error));
-    unlink(request->recording.path); /* there is nothing in it */
     return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
 }
 
@@ -236,7 +276,11 @@ static int run_request(const struct command *self, const struct request *request
     char library[PATH_MAX];
     struct recorder *recorder;
     struct workload workload = {0};
-    const char *failed;
+    const char *failed, *refusal = recording_file_refusal(request->recording.path);
+    if (refusal) {
+        command_error(self, "-o %s: %s", request->recording.path, refusal);
+        return STATUS_FAILED;
+    }
     if (!preload_find(self, library))
         return STATUS_FAILED;
     int error = recorder_open(&request->recording, &recorder, &failed);
@@ -248,9 +292,12 @@ static int run_request(const struct command *self, const struct request *request
     uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
     error = start(self, request, recorder, library, &workload);
     if (error) {
-        recorder_close(recorder);
+        recorder_discard(recorder);
         return fail_to_run(self, request, error);
     }
+    const char *aside = recorder_keep_old(recorder);
+    if (aside)
+        command_error(self, "the recording of before could not be renamed, and is %s", aside);
     allow_many_files();
     record(self, request, recorder, &workload, start_ns);
     uint64_t duration_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;

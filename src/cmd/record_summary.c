@@ -8,6 +8,8 @@
 #define WITHOUT "perf events, without the kernel's functions ("
 #define NO_MEMORY "too little memory may be locked: kernel.perf_event_mlock_kb, ulimit -l"
 
+enum { MOST_NAMES = 5 };
+
 static const char *const TRIGGERS[RECORDER_TRIGGERS] = {
     [SAMPLE_TRIGGER_NONE] = "nothing",
     [SAMPLE_TRIGGER_PERF_KERNEL] = "perf events, with the kernel's functions",
@@ -84,6 +86,24 @@ static void print_quality(const struct process_counts *counts)
     fputc('\n', stderr);
 }
 
+/* "a, b (3 times) and 2 more" */
+static void print_missing(const struct recorder_summary *summary)
+{
+    if (!summary->missing_count)
+        return;
+    fputs("pitviper record: not recorded: ", stderr);
+    for (size_t i = 0; i < summary->missing_count && i < MOST_NAMES; i++) {
+        const struct programs_missing *missing = &summary->missing[i];
+        fputs(i ? ", " : "", stderr);
+        text_print(stderr, missing->name, strlen(missing->name), 0);
+        if (missing->count > 1)
+            fprintf(stderr, " (%zu times)", missing->count);
+    }
+    if (summary->missing_count > MOST_NAMES)
+        fprintf(stderr, " and %zu more", summary->missing_count - MOST_NAMES);
+    fputs(": static programs, those of musl, and setuid ones ignore preloading\n", stderr);
+}
+
 static void print_problems(const struct recorder_summary *summary)
 {
     if (summary->absent)
@@ -119,6 +139,7 @@ void record_summary_print(const struct recorder_summary *summary, const char *pa
         print_quality(counts);
     if (summary->processes)
         print_triggers(summary);
+    print_missing(summary);
     print_problems(summary);
     if (summary->image_error) {
         fputs("pitviper record: perf will have no names of Python functions, since ", stderr);

@@ -50,6 +50,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Records of perf itself, not of the kernel; linux/perf_event.h has the others. */
 enum perfdata_type {
@@ -246,10 +247,37 @@ static inline uint16_t perfdata_cpumode(const struct perfdata_record *record)
  * for that bit in samples. */
 enum { PERFDATA_MISC_WAITING = 1 << 13 };
 
+/* In two more bits of `misc` of samples of `pitviper record`, which nobody else uses either: how
+ * the stack ended, as the recorder knows. */
+enum perfdata_stack_end {
+    PERFDATA_STACK_UNTOLD, /* by others, and by our own recorders at first */
+    PERFDATA_STACK_COMPLETE,
+    PERFDATA_STACK_TRUNCATED,
+    PERFDATA_STACK_BROKEN,
+};
+enum { PERFDATA_MISC_END_SHIFT = 11, PERFDATA_MISC_END_MASK = 3 };
+
+static inline uint16_t perfdata_stack_end_misc(enum perfdata_stack_end end)
+{
+    return (uint16_t)(end << PERFDATA_MISC_END_SHIFT);
+}
+
+static inline enum perfdata_stack_end perfdata_stack_end(const struct perfdata_record *record)
+{
+    return record->misc >> PERFDATA_MISC_END_SHIFT & PERFDATA_MISC_END_MASK;
+}
+
 /* Whether an entry of a call chain is a marker, not an address. */
 static inline bool perfdata_is_marker(uint64_t entry)
 {
     return entry >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* Whether `pitviper record` has made the recording: it says so where perf has its version. */
+static inline bool perfdata_is_own(const struct perfdata_info *info)
+{
+    static const char writer[] = "pitviper ";
+    return info->perf_version && strncmp(info->perf_version, writer, sizeof writer - 1) == 0;
 }
 
 struct perfdata_reader;

@@ -32,11 +32,13 @@ static size_t count_held(const struct sample_landmarks *table, uint64_t stack_av
     size_t count = table->count, held = 0;
     if (count > SAMPLE_LANDMARKS_MOST)
         count = SAMPLE_LANDMARKS_MOST;
-    uint64_t stack_bytes = end_avma - stack_avma;
+    if (end_avma - stack_avma < sizeof(uint64_t))
+        return 0;
+    uint64_t most_depth = end_avma - stack_avma - sizeof(uint64_t); /* beyond the last word */
     for (; held < count; held++) {
         const volatile struct sample_landmark *mark = &table->marks[held]; /* read once */
         uint32_t depth = mark->depth, word;
-        if (depth > stack_bytes || depth < sizeof(uint64_t) || depth % 8)
+        if (depth - sizeof(uint64_t) > most_depth)
             break;
         memcpy(&word, (const void *)(uintptr_t)(end_avma - depth), sizeof word);
         if (word != mark->word)

@@ -25,13 +25,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_RING_FOLDER "PITVIPER_RECORD" /* environment: where rings go, see below */
+/* Environment: where rings go, see below, and "hz=N,clock=cpu|wall". */
+#define SAMPLE_RING_FOLDER "PITVIPER_RECORD"
+#define SAMPLE_RING_OPTIONS "PITVIPER_RECORD_OPTIONS"
 #define SAMPLE_RING_SUFFIX ".ring"
 #define SAMPLE_RING_ABSENT_SUFFIX ".none"
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
-    SAMPLE_RING_VERSION = 4,
+    SAMPLE_RING_VERSION = 7,
     SAMPLE_RING_HEADER_BYTES = 4096,
     SAMPLE_RING_BYTES = 4 << 20, /* of data */
     SAMPLE_RING_RECORD_MOST = 1 << 20,
@@ -84,9 +86,10 @@ _Static_assert(sizeof(struct sample_ring_header) <= SAMPLE_RING_HEADER_BYTES, "f
 
 enum sample_record_type {
     SAMPLE_RECORD_SAMPLE = 1,
-    SAMPLE_RECORD_CODE,   /* a Python function, before the first sample that has it */
-    SAMPLE_RECORD_THREAD, /* a thread, before its first sample */
-    SAMPLE_RECORD_MAPS,   /* the text of /proc/self/maps, at the start and at the end */
+    SAMPLE_RECORD_CODE,    /* a Python function, before the first sample that has it */
+    SAMPLE_RECORD_THREAD,  /* a thread, before its first sample and when its name has changed */
+    SAMPLE_RECORD_MAPS,    /* the text of /proc/self/maps, at the start and at the end */
+    SAMPLE_RECORD_PROGRAM, /* a process becomes another program, or does not after all */
 };
 
 /* Of every record; multiples of 8 bytes. */
@@ -106,6 +109,7 @@ enum {
     SAMPLE_CUT = 4,          /* not all Python frames are there */
     SAMPLE_TWO_STACKS = 8,   /* a handler of the program's on a signal stack: see below */
     SAMPLE_STACK_KNOWN = 16, /* the rest is as the reader knows it: formats/sample_landmarks.h */
+    SAMPLE_RED_ZONE = 32,    /* the copy begins before the stack pointer: see below */
 };
 
 enum { SAMPLE_REGISTERS = 17 };
@@ -126,6 +130,11 @@ struct sample_body {
      * uint64_t frames[frame_count]; innermost first, see below
      * uint8_t stack[extra]; from the stack pointer on, padded to 8 bytes */
 };
+
+/* With SAMPLE_RED_ZONE the copy has so many bytes before the stack pointer, too: a function on
+ * x86-64 may use them without moving it. OpenSSL's SHA-512 keeps there where its caller's frame is.
+ */
+enum { SAMPLE_RED_ZONE_BYTES = 128 };
 
 /* With SAMPLE_TWO_STACKS the copy is that of the signal stack, that of the thread's stack from
  * where it was interrupted, and this. */
@@ -159,10 +168,15 @@ struct sample_code {
     uint32_t unused;
 };
 
-/* Flag of SAMPLE_RECORD_THREAD: at its very beginning or end, as often as it has a sample there. */
-enum { SAMPLE_THREAD_BORDER = 1 };
+/* Flags of SAMPLE_RECORD_THREAD. Without any it is a new thread: numbers can come again. */
+enum {
+    SAMPLE_THREAD_BORDER = 1,  /* at its very beginning or end, as often as it has a sample there */
+    SAMPLE_THREAD_RENAMED = 2, /* the same thread, under another name from now on */
+};
 
-/* SAMPLE_RECORD_THREAD: the name, `extra` bytes. SAMPLE_RECORD_MAPS: the text, `extra` bytes. */
+/* SAMPLE_RECORD_THREAD: the name, `extra` bytes. SAMPLE_RECORD_MAPS: the text, `extra` bytes.
+ * SAMPLE_RECORD_PROGRAM: the program's name, `extra` bytes, none when it could not be started;
+ * `tid` is the number of the process, which is this one, or a child that has no ring yet. */
 
 static inline uint64_t sample_ring_seal(uint64_t ring_seal, uint64_t position)
 {

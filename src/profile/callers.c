@@ -37,8 +37,10 @@ static bool find_code(void *data, uint64_t avma, struct unwind_code *ret_code)
     struct elf_mapping mapping = {.start_avma = region->start_avma,
                                   .length = region->end_avma - region->start_avma,
                                   .pgoff = region->fileoff};
-    if (native && native_bias(native, &mapping, &ret_code->bias))
+    if (native && native_bias(native, &mapping, &ret_code->bias)) {
         ret_code->table = native_unwind_table(native);
+        ret_code->code = native_code_rules(native);
+    }
     return true;
 }
 
@@ -111,7 +113,7 @@ static int unwind_user_part(struct callers *callers, const struct perfdata_sampl
     struct unwinder *unwinder;
     int error = unwinder_of(callers, chain->task, &unwinder);
     struct unwind_sample state;
-    chain->unwound_end = PROFILE_STACK_BROKEN;
+    chain->end = PROFILE_STACK_BROKEN;
     if (error < 0 || !unwinder ||
         !unwind_sample_from_perf(callers->elf_machine, sample->user_regs_mask, sample->user_regs,
                                  &state))
@@ -124,7 +126,7 @@ static int unwind_user_part(struct callers *callers, const struct perfdata_sampl
     uint64_t *room = callers->entries.items + callers->entries.count;
     struct unwind_frames frames = {.pcs = room + 1, .capacity = callers->limit.most};
     room[0] = (uint64_t)PERF_CONTEXT_USER;
-    chain->unwound_end = end_of[unwind(unwinder, &state, &frames)];
+    chain->end = end_of[unwind(unwinder, &state, &frames)];
     callers->entries.count += frames.count + 1;
     return 0;
 }
@@ -136,10 +138,10 @@ int callers_unwind(struct callers *callers, const struct perfdata_sample *sample
         return -ENOMEM;
     callers->entries.count = 0;
     take_kernel_part(callers, chain);
-    chain->unwound_end = PROFILE_STACK_COMPLETE; /* a thread of the kernel has no user part */
+    chain->end = PROFILE_STACK_COMPLETE; /* a thread of the kernel has no user part */
     int error = has_user_part(sample) ? unwind_user_part(callers, sample, chain) : 0;
     chain->entries = callers->entries.items;
     chain->count = callers->entries.count;
-    chain->is_unwound = true;
+    chain->is_unwound = chain->has_end = true;
     return error;
 }

@@ -34,6 +34,7 @@ struct loader {
     struct callers callers;
     VECTOR(struct jit_dump *) dumps; /* owned */
     bool is_monotonic;               /* the recording's times are of CLOCK_MONOTONIC */
+    bool is_own;                     /* it is one of `pitviper record` */
 };
 
 static bool starts_with(const char *text, const char *start)
@@ -147,6 +148,20 @@ static char mode_char(uint16_t cpumode)
     }
 }
 
+/* How the stack of a sample ended, where our recorder has noted it. */
+static void take_end(const struct loader *loader, const struct perfdata_record *record,
+                     struct stacks_chain *chain)
+{
+    static const uint8_t ends[] = {[PERFDATA_STACK_COMPLETE] = PROFILE_STACK_COMPLETE,
+                                   [PERFDATA_STACK_TRUNCATED] = PROFILE_STACK_TRUNCATED,
+                                   [PERFDATA_STACK_BROKEN] = PROFILE_STACK_BROKEN};
+    enum perfdata_stack_end end = perfdata_stack_end(record);
+    if (!loader->is_own || end == PERFDATA_STACK_UNTOLD)
+        return;
+    chain->has_end = true;
+    chain->end = ends[end];
+}
+
 static int on_sample(struct loader *loader, const struct perfdata_record *record)
 {
     struct profile *profile = loader->profile;
@@ -164,6 +179,7 @@ static int on_sample(struct loader *loader, const struct perfdata_record *record
                                  .entries = sample->callchain,
                                  .count = sample->callchain_length,
                                  .has_callers = event->has_callchains};
+    take_end(loader, record, &chain);
     if (event->has_user_stacks && event->has_callchains)
         error = callers_unwind(&loader->callers, sample, &chain);
     struct stacks_result result;
@@ -294,6 +310,7 @@ static int start(struct loader *loader)
                                          .functions = &loader->functions,
                                          .kernel = &loader->kernel,
                                          .inlines = options->inlines == PROFILE_INLINES_ALL};
+    loader->is_own = perfdata_is_own(info);
     bool is_arm = info->arch && strcmp(info->arch, "aarch64") == 0;
     struct stacks_limit limit = {.most = options->max_stack, .outermost = options->outermost};
     loader->callers = (struct callers){.resolver = &loader->resolver,

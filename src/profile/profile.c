@@ -47,11 +47,9 @@ void profile_damage(const struct profile *profile, char *text, size_t bytes)
 
 const char *profile_trigger(const struct profile *profile)
 {
-    static const char writer[] = "pitviper ", before[] = ", by ";
-    const char *version = profile->info.perf_version;
-    const char *found = version && strncmp(version, writer, sizeof writer - 1) == 0
-                            ? strstr(version, before)
-                            : NULL;
+    static const char before[] = ", by ";
+    const struct perfdata_info *info = &profile->info;
+    const char *found = perfdata_is_own(info) ? strstr(info->perf_version, before) : NULL;
     return found ? found + sizeof before - 1 : "";
 }
 

@@ -143,7 +143,7 @@ struct profile_thread {
     uint64_t end_ns;
 };
 
-/* How a sample's stack ends. */
+/* How a sample's stack ends: as the unwinder or our recorder says, else by the outermost name. */
 enum profile_stack_end {
     PROFILE_STACK_COMPLETE,  /* at the outermost function (_start, clone3, …) */
     PROFILE_STACK_TRUNCATED, /* the copy of the stack, or the number of frames, was too small */

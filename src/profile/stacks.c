@@ -48,7 +48,8 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 static struct hash hash_chain(const struct stacks_chain *chain)
 {
     uint64_t modes = (uint64_t)chain->is_kernel | (uint64_t)chain->has_callers << 1 |
-                     (uint64_t)chain->is_unwound << 2 | (uint64_t)chain->unwound_end << 3;
+                     (uint64_t)chain->is_unwound << 2 | (uint64_t)chain->has_end << 3 |
+                     (uint64_t)chain->end << 4;
     uint64_t a = mix(chain->task->space, chain->ip_avma), b = mix(modes, chain->count);
     for (size_t i = 0; i < chain->count; i++) {
         a = mix(a, chain->entries[i]);
@@ -157,20 +158,41 @@ static int add_tree(struct stacks *stacks, uint32_t *ret_stack)
     return 0;
 }
 
-/* A chain of the kernel does not say how it ended: it did well if its outermost function is one in
- * which stacks start, or if it never left the kernel. */
-static enum profile_stack_end judge(const struct stacks *stacks, bool was_cut)
+/* The frame at a place, counted from the outermost: 0. */
+static const struct profile_frame *frame_from_outside(const struct stacks *stacks, size_t place)
 {
-    const struct profile *profile = stacks->profile;
-    if (was_cut || stacks->frames.count >= stacks->limit.most)
+    return &stacks->profile->frames.items[stacks->frames.items[stacks->frames.count - 1 - place]];
+}
+
+static const char *name_of(const struct profile *profile, const struct profile_frame *frame)
+{
+    return profile_text(profile, profile->functions.items[frame->function].name);
+}
+
+/* Whether stacks start with the outermost function, by its name. A program may have none: then that
+ * of what it called tells, libc's __libc_start_main. */
+static bool is_at_start(const struct stacks *stacks)
+{
+    const char *name = name_of(stacks->profile, frame_from_outside(stacks, 0));
+    if (!*name && stacks->frames.count > 1)
+        name = name_of(stacks->profile, frame_from_outside(stacks, 1));
+    return classify_is_outermost(name);
+}
+
+/* The unwinder and our recorder say how a chain ended. One of the kernel does not: it did well if
+ * its outermost function is one in which stacks start, or if it never left the kernel. */
+static enum profile_stack_end judge(const struct stacks *stacks, const struct stacks_chain *chain,
+                                    bool was_cut)
+{
+    if (chain->is_unwound)
+        return chain->end;
+    if (was_cut || (!chain->has_end && stacks->frames.count >= stacks->limit.most))
         return PROFILE_STACK_TRUNCATED;
     if (!stacks->frames.count)
         return PROFILE_STACK_BROKEN;
-    const struct profile_frame *outermost =
-        &profile->frames.items[stacks->frames.items[stacks->frames.count - 1]];
-    const struct profile_function *function = &profile->functions.items[outermost->function];
-    bool is_well =
-        outermost->is_kernel || classify_is_outermost(profile_text(profile, function->name));
+    if (chain->has_end)
+        return chain->end;
+    bool is_well = frame_from_outside(stacks, 0)->is_kernel || is_at_start(stacks);
     return is_well ? PROFILE_STACK_COMPLETE : PROFILE_STACK_BROKEN;
 }
 
@@ -188,8 +210,7 @@ static int make(struct stacks *stacks, const struct stacks_chain *chain,
         int result = resolve_entries(stacks, chain);
         if (result < 0)
             return result;
-        ret_result->end =
-            chain->is_unwound ? chain->unwound_end : (uint8_t)judge(stacks, result == 1);
+        ret_result->end = (uint8_t)judge(stacks, chain, result == 1);
         frames = stacks->profile->frames.items;
     }
     while (frames[leaf].is_inlined)

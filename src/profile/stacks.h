@@ -51,9 +51,9 @@ struct stacks_chain {
     size_t count;
     bool has_callers;
 
-    /* Of entries, unwound ones, which are not limited again and know how they ended. */
-    bool is_unwound;
-    uint8_t unwound_end; /* enum profile_stack_end */
+    bool is_unwound; /* not limited again */
+    bool has_end;    /* it is known how the chain ended; else that is judged by names */
+    uint8_t end;     /* ... enum profile_stack_end */
 };
 
 /* Adds the root. 0 or -ENOMEM. stacks_done is needed in any case. */

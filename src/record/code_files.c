@@ -1,8 +1,6 @@
 /* A file is known by its path and inode: after an upgrade the path means another file. */
 #include "record/code_files.h"
 
-#include "unwind/cfi.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +11,8 @@ void code_files_init(struct code_files *files, const char *cache)
 
 void code_files_done(struct code_files *files)
 {
-    for (size_t i = 0; i < files->items.count; i++) {
+    for (size_t i = 0; i < files->items.count; i++)
         native_close(files->items.items[i]->native);
-        vector_done(&files->items.items[i]->functions);
-    }
     vector_done(&files->items);
     hashtable_done(&files->by_path);
     arena_done(&files->arena);
@@ -57,40 +53,13 @@ struct code_file *code_files_get(struct code_files *files, const struct maps_map
     return add(files, mapping, hash, pid);
 }
 
-static bool search_function(const struct code_file *file, uint64_t svma,
-                            struct code_files_range *ret_range)
+bool code_file_function(struct code_file *file, uint64_t svma, struct cfi_range *ret_range)
 {
-    const struct elf_file *elf = &native_object(file->native)->elf;
-    Elf64_Shdr header;
-    if (!elf_file_section_named(elf, ".eh_frame", &header))
-        return false;
-    struct cfi_section section = {.cursor = elf_file_content(elf, &header), .svma = header.sh_addr};
-    struct cfi_function function;
-    int result;
-    while (cursor_ok(&section.cursor) && (result = cfi_next(&section, &function)) != 0) {
-        if (result > 0 && svma - function.start_svma < function.size) {
-            *ret_range = (struct code_files_range){.start_svma = function.start_svma,
-                                                   .end_svma = function.start_svma + function.size};
-            return true;
-        }
-    }
-    return false;
+    struct unwind_table *table = file->native ? native_unwind_table(file->native) : NULL;
+    return table && unwind_table_function(table, svma, ret_range);
 }
 
-bool code_file_function(struct code_file *file, uint64_t svma, struct code_files_range *ret_range)
-{
-    for (size_t i = 0; i < file->functions.count; i++) {
-        *ret_range = file->functions.items[i];
-        if (svma >= ret_range->start_svma && svma < ret_range->end_svma)
-            return true;
-    }
-    if (!file->native || !search_function(file, svma, ret_range))
-        return false;
-    (void)vector_push(&file->functions, *ret_range); /* if not, it is searched again */
-    return true;
-}
-
-size_t code_file_parts(struct code_file *file, const char *name, struct code_files_range *ranges,
+size_t code_file_parts(struct code_file *file, const char *name, struct cfi_range *ranges,
                        size_t capacity)
 {
     size_t count = 0, length = strlen(name);
@@ -107,8 +76,8 @@ size_t code_file_parts(struct code_file *file, const char *name, struct code_fil
         while (count < capacity && elf_symbols_next(&symbols, &symbol) == 1) {
             if (symbol.size && strncmp(symbol.name, name, length) == 0 &&
                 symbol.name[length] == '.')
-                ranges[count++] = (struct code_files_range){.start_svma = symbol.svma,
-                                                            .end_svma = symbol.svma + symbol.size};
+                ranges[count++] = (struct cfi_range){.start_svma = symbol.svma,
+                                                     .end_svma = symbol.svma + symbol.size};
         }
     }
     return count;

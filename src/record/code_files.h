@@ -8,15 +8,10 @@
 #include "record/maps_text.h"
 #include "symbol/native.h"
 
-struct code_files_range {
-    uint64_t start_svma, end_svma;
-};
-
 struct code_file {
     char *path;
     uint64_t inode;
     struct native *native; /* NULL: can't be read; unwinding goes by frame pointers */
-    VECTOR(struct code_files_range) functions; /* that were asked for */
 };
 
 struct code_files {
@@ -35,11 +30,11 @@ struct code_file *code_files_get(struct code_files *files, const struct maps_map
 
 /* The function at an address, as the unwinding data have it: a part of a function that the compiler
  * put elsewhere is one of its own. False when there is none. */
-bool code_file_function(struct code_file *file, uint64_t svma, struct code_files_range *ret_range);
+bool code_file_function(struct code_file *file, uint64_t svma, struct cfi_range *ret_range);
 
 /* The parts that the compiler made of a function besides the one of that name: `NAME.cold` and the
  * like. How many there are; up to `capacity` are in `ranges`. */
-size_t code_file_parts(struct code_file *file, const char *name, struct code_files_range *ranges,
+size_t code_file_parts(struct code_file *file, const char *name, struct cfi_range *ranges,
                        size_t capacity);
 
 #endif

@@ -13,7 +13,7 @@ static bool is_in(const struct merge_range *ranges, size_t count, uint64_t avma,
     return false;
 }
 
-static struct merge_range in_process(struct code_files_range range, uint64_t bias)
+static struct merge_range in_process(struct cfi_range range, uint64_t bias)
 {
     return (struct merge_range){.start_avma = range.start_svma + bias,
                                 .end_avma = range.end_svma + bias};
@@ -32,7 +32,7 @@ static bool find_function(const struct process_maps *maps, uint64_t avma,
                           struct merge_range *ret_range)
 {
     const struct process_mapping *mapping = process_maps_find(maps, avma);
-    struct code_files_range range;
+    struct cfi_range range;
     if (!mapping || !mapping->file || !mapping->has_bias ||
         !code_file_function(mapping->file, avma - mapping->bias, &range))
         return false;
@@ -50,7 +50,7 @@ void evaluators_name(struct evaluators *evaluators, const struct process_maps *m
     evaluators->is_named = true;
     if (find_function(maps, start_avma, &range))
         add(evaluators, range);
-    struct code_files_range parts[EVALUATORS_MOST];
+    struct cfi_range parts[EVALUATORS_MOST];
     size_t count =
         code_file_parts(mapping->file, "_PyEval_EvalFrameDefault", parts, EVALUATORS_MOST);
     for (size_t i = 0; i < count && mapping->has_bias; i++)

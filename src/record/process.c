@@ -57,6 +57,13 @@ void process_room_done(struct process_room *room)
 
 static uint64_t avma_of(void *data, uint64_t frame);
 
+/* A process, as others of its PID namespace call it. */
+static struct programs_process named(const struct process *process, int32_t pid)
+{
+    return (struct programs_process){.pid_namespace = process->ring.header->pid_namespace,
+                                     .pid = pid};
+}
+
 int process_open(struct process_context *context, const struct sample_ring *ring,
                  struct process **ret_process)
 {
@@ -69,6 +76,7 @@ int process_open(struct process_context *context, const struct sample_ring *ring
         return -ENOMEM;
     }
     process->context = context;
+    generated_code_init(&process->generated, process);
     process->thread_frames = (struct thread_frames){.resolve = avma_of, .context = process};
     process->ring = *ring;
     process->own_pid = ring->header->pid;
@@ -82,6 +90,7 @@ int process_open(struct process_context *context, const struct sample_ring *ring
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     process->newest_ns = ring->header->start_ns;
     memcpy(process->command, ring->header->command, sizeof process->command - 1);
+    programs_record(&context->programs, named(process, process->own_pid), process->newest_ns);
     *ret_process = process;
     return 0;
 }
@@ -95,6 +104,7 @@ void process_close(struct process *process)
     sample_ring_close(&process->ring);
     process_maps_done(&process->maps);
     unwinder_close(process->unwinder);
+    generated_code_done(&process->generated);
     known_stacks_done(&process->known_stacks);
     thread_frames_done(&process->thread_frames);
     hashtable_done(&process->threads);
@@ -166,16 +176,16 @@ static uint64_t avma_of(void *data, uint64_t frame)
 /* --- samples ---------------------------------------------------------------------------------- */
 
 /* The process may have written anything. */
-static void split_stacks(struct unwind_sample *state)
+static void split_stacks(struct unwind_sample *state, size_t before)
 {
     struct sample_two_stacks end;
-    if (state->stack_bytes < sizeof end)
+    if (state->stack_bytes < before + sizeof end)
         return;
     size_t both = state->stack_bytes - sizeof end;
     memcpy(&end, state->stack + both, sizeof end);
-    if (end.inner_bytes > both)
+    if (end.inner_bytes > both - before)
         return;
-    state->stack_bytes = (size_t)end.inner_bytes;
+    state->stack_bytes = before + (size_t)end.inner_bytes;
     state->outer_stack = state->stack + state->stack_bytes;
     state->outer_bytes = both - state->stack_bytes;
     state->outer_avma = end.outer_avma;
@@ -185,12 +195,13 @@ static enum unwind_end unwind_copy(struct process *process, const struct ring_re
                                    struct unwind_frames *frames)
 {
     const struct ring_record_sample *sample = &record->sample;
-    struct unwind_sample state = {.stack = sample->stack,
-                                  .stack_bytes = sample->stack_bytes,
-                                  .stack_avma = sample->registers[REGISTER_SP],
+    size_t before = sample->red_zone_bytes;
+    struct unwind_sample state = {.stack = sample->stack - before,
+                                  .stack_bytes = before + sample->stack_bytes,
+                                  .stack_avma = sample->registers[REGISTER_SP] - before,
                                   .is_whole = record->flags & SAMPLE_STACK_WHOLE};
     if (record->flags & SAMPLE_TWO_STACKS)
-        split_stacks(&state);
+        split_stacks(&state, before);
     state.cpu.pc = sample->registers[REGISTER_PC];
     memcpy(state.cpu.registers, sample->registers, REGISTER_PC * sizeof *sample->registers);
     state.cpu.known = (1u << REGISTER_PC) - 1;
@@ -239,6 +250,10 @@ struct user_part {
     bool has_python;
 };
 
+static const enum perfdata_stack_end end_of[] = {[UNWIND_COMPLETE] = PERFDATA_STACK_COMPLETE,
+                                                 [UNWIND_TRUNCATED] = PERFDATA_STACK_TRUNCATED,
+                                                 [UNWIND_BROKEN] = PERFDATA_STACK_BROKEN};
+
 static void put_sample(struct process *process, struct recording_task task,
                        const struct user_part *user, struct recording_sample *sample)
 {
@@ -246,6 +261,7 @@ static void put_sample(struct process *process, struct recording_task task,
     count_sample(&context->counts, user->end, user->has_python, user->verdict);
     sample->user = user->chain;
     sample->user_count = user->count;
+    sample->end = end_of[user->end];
     recording_sample(context->recording, task, sample);
 }
 
@@ -332,6 +348,16 @@ static void take_sample(struct process *process, struct ring_record *record)
 /* What is known of a thread number. One that comes again as a whole is another thread. */
 enum thread_state { THREAD_IS_NEW, THREAD_AT_BORDER, THREAD_IS_WHOLE };
 
+static void name_thread(struct process *process, struct recording_task task,
+                        const struct ring_record *record)
+{
+    char name[64];
+    size_t length = record->text.length < sizeof name ? record->text.length : sizeof name - 1;
+    memcpy(name, record->text.bytes, length);
+    name[length] = '\0';
+    recording_comm(process->context->recording, task, name, false);
+}
+
 static void take_thread(struct process *process, const struct ring_record *record)
 {
     struct recording_task task = task_of(process, record->tid, record->time_ns);
@@ -340,14 +366,19 @@ static void take_thread(struct process *process, const struct ring_record *recor
     hashtable_get(&process->threads, hash, &state);
     if (is_border && state != THREAD_IS_NEW)
         return;
-    (void)hashtable_set(&process->threads, hash, is_border ? THREAD_AT_BORDER : THREAD_IS_WHOLE);
-    char name[64];
-    size_t length = record->text.length < sizeof name ? record->text.length : sizeof name - 1;
-    memcpy(name, record->text.bytes, length);
-    name[length] = '\0';
-    if (task.tid != task.pid && state != THREAD_AT_BORDER)
-        recording_fork(process->context->recording, task, process->pid);
-    recording_comm(process->context->recording, task, name, false);
+    if (!(record->flags & SAMPLE_THREAD_RENAMED)) {
+        (void)hashtable_set(&process->threads, hash,
+                            is_border ? THREAD_AT_BORDER : THREAD_IS_WHOLE);
+        if (task.tid != task.pid && state != THREAD_AT_BORDER)
+            recording_fork(process->context->recording, task, process->pid);
+    }
+    name_thread(process, task, record);
+}
+
+static void take_program(struct process *process, const struct ring_record *record)
+{
+    programs_start(&process->context->programs, named(process, (int32_t)record->tid),
+                   record->time_ns, record->text.bytes, record->text.length);
 }
 
 static void take_record(struct process *process, const struct sample_record *record)
@@ -369,6 +400,9 @@ static void take_record(struct process *process, const struct sample_record *rec
         break;
     case SAMPLE_RECORD_THREAD:
         take_thread(process, &decoded);
+        break;
+    case SAMPLE_RECORD_PROGRAM:
+        take_program(process, &decoded);
         break;
     default:
         process_code_list(process, decoded.time_ns,

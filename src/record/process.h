@@ -6,8 +6,10 @@
 #include "base/hashtable.h"
 #include "formats/sample_ring.h"
 #include "record/evaluators.h"
+#include "record/generated_code.h"
 #include "record/known_stacks.h"
 #include "record/process_maps.h"
+#include "record/programs.h"
 #include "record/recording.h"
 #include "record/thread_frames.h"
 #include "unwind/unwind.h"
@@ -34,6 +36,7 @@ struct process_room {
 struct process_context {
     struct recording *recording;
     struct code_files *files;
+    struct programs programs; /* that they have started */
     struct process_room room;
     struct process_counts counts;
     uint64_t now_ns;
@@ -63,6 +66,7 @@ struct process {
     bool wants_maps;       /* there was code that is not in the list */
 
     struct unwinder *unwinder;
+    struct generated_code generated;
     struct known_stacks known_stacks;
     struct thread_frames thread_frames;
     struct evaluators evaluators;

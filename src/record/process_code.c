@@ -6,8 +6,10 @@
  * newer than the samples says all there is to say of them. Garbage can look like code, too: so the
  * wait for the next list is longer each time one brought nothing.
  *
- * Generated code has no table to unwind by. That of trampolines is read in the process itself: it
- * is known how to follow it, and where it is, since merging leaves it out. */
+ * Generated code has no table to unwind by, and is followed by its instructions (generated_code.c).
+ * So is code of a file that needs the process's memory for it: what libffi calls back through are
+ * pages of its file, mapped once more, beside pages with pointers.
+ * It is noted where trampolines are, since merging leaves them out. */
 #include "record/process_code.h"
 
 #include "base/cleanup.h"
@@ -15,14 +17,10 @@
 #include "base/file.h"
 #include "record/ring_record.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-enum { MOST_CODE_BYTES = 32 };
 
 static const uint64_t FIRST_WAIT_NS = 1000000, LONGEST_WAIT_NS = 128000000;
 
@@ -44,6 +42,7 @@ void process_code_list(struct process *process, uint64_t time_ns, struct maps_te
         process_maps_update(&process->maps, context->files, context->recording, task, text);
     if (changed > 0) {
         unwinder_forget(process->unwinder);
+        code_rules_forget(&process->generated.rules);
         process->maps_wait_ns = FIRST_WAIT_NS;
     } else {
         wait_longer(process);
@@ -114,22 +113,6 @@ void process_code_refresh(struct process *process)
 
 /* --- code ------------------------------------------------------------------------------------- */
 
-/* Generated code has no table, but maybe it speaks for itself. */
-static const struct unwind_rule *rule_of_generated(const struct process *process,
-                                                   const struct process_mapping *mapping,
-                                                   uint64_t avma)
-{
-    uint8_t code[MOST_CODE_BYTES];
-    uint64_t start = avma > mapping->start_avma ? avma - 1 : avma, left = mapping->end_avma - start;
-    size_t bytes = left < sizeof code ? (size_t)left : sizeof code;
-    struct iovec here = {.iov_base = code, .iov_len = bytes};
-    struct iovec there = {.iov_base = (void *)(uintptr_t)start, .iov_len = bytes};
-    if (process->has_successor ||
-        process_vm_readv(process->pid, &here, 1, &there, 1, 0) != (ssize_t)bytes)
-        return NULL;
-    return unwind_rule_of_code(EM_X86_64, code, bytes, (size_t)(avma - start));
-}
-
 static void note_range(struct merge_range *ranges, size_t *count,
                        const struct process_mapping *mapping)
 {
@@ -160,14 +143,19 @@ bool process_code_find(void *data, uint64_t avma, struct unwind_code *ret_code)
     }
     if (!mapping)
         return false;
+    generated_code_refresh(&process->generated);
     if (mapping->has_bias) {
         ret_code->table = native_unwind_table(mapping->file->native);
+        ret_code->code = native_code_rules(mapping->file->native);
         ret_code->bias = mapping->bias;
         if (starts_greenlets(mapping->file))
             note_range(process->starters, &process->starter_count, mapping);
-    } else if (!mapping->file) {
-        ret_code->rule = rule_of_generated(process, mapping, avma);
-        if (ret_code->rule)
+        ret_code->live_code = &process->generated.rules;
+    } else {
+        ret_code->code = &process->generated.rules;
+        ret_code->is_certain =
+            !mapping->file && generated_code_is_trampoline(&process->generated, avma);
+        if (ret_code->is_certain)
             note_range(process->trampolines, &process->trampoline_count, mapping);
     }
     return true;

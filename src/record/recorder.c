@@ -121,6 +121,13 @@ int recorder_open(const struct recording_settings *settings, struct recorder **r
     return 0;
 }
 
+void recorder_discard(struct recorder *recorder)
+{
+    recorder_finish(recorder);
+    recording_file_remove(&recorder->recording.file);
+    recorder_close(recorder);
+}
+
 void recorder_close(struct recorder *recorder)
 {
     if (!recorder)
@@ -128,6 +135,7 @@ void recorder_close(struct recorder *recorder)
     if (!recorder->is_finished)
         recorder_finish(recorder);
     process_room_done(&recorder->context.room);
+    programs_done(&recorder->context.programs);
     code_files_done(&recorder->files);
     vector_done(&recorder->processes);
     vector_done(&recorder->problems);
@@ -138,6 +146,12 @@ void recorder_close(struct recorder *recorder)
 const char *recorder_folder(const struct recorder *recorder)
 {
     return recorder->folder;
+}
+
+const char *recorder_keep_old(struct recorder *recorder)
+{
+    struct recording_file *file = &recorder->recording.file;
+    return recording_file_keep_old(file) < 0 ? file->aside : NULL;
 }
 
 int recorder_error(const struct recorder *recorder)
@@ -168,15 +182,26 @@ static void announce(struct recorder *recorder, struct process *process)
     hashtable_set(&recorder->commands, hash_u64((uint32_t)process->pid), key);
 }
 
+/* A process has been other programs before, or another one since: their rings are found in any
+ * order, since the number of one that was found is free again. */
+static void note_succession(struct recorder *recorder, struct process *process)
+{
+    for (size_t i = 0; i < recorder->processes.count; i++) {
+        struct process *other = recorder->processes.items[i];
+        if (other->pid != process->pid)
+            continue;
+        bool is_later = process->ring.header->start_ns >= other->ring.header->start_ns;
+        (is_later ? other : process)->has_successor = true;
+    }
+}
+
 static int add_process(struct recorder *recorder, const struct sample_ring *ring)
 {
     struct process *process = NULL;
     if (vector_reserve(&recorder->processes, recorder->processes.count + 1) < 0 ||
         process_open(&recorder->context, ring, &process) < 0 || !process)
         return -ENOMEM;
-    for (size_t i = 0; i < recorder->processes.count; i++)
-        if (recorder->processes.items[i]->pid == process->pid)
-            recorder->processes.items[i]->has_successor = true;
+    note_succession(recorder, process);
     announce(recorder, process);
     recorder->process_count++;
     return vector_push(&recorder->processes, process);
@@ -193,7 +218,8 @@ static bool is_absent_ring(const char *name)
     return ends_in(name, SAMPLE_RING_ABSENT_SUFFIX);
 }
 
-/* Rings of one process come in the order of their numbers, which is that of its programs. */
+/* Rings of one process come in the order of their numbers, which is that of its programs, mostly.
+ */
 static int by_number(const struct dirent **left, const struct dirent **right)
 {
     return strverscmp((*left)->d_name, (*right)->d_name);
@@ -320,6 +346,8 @@ struct recorder_summary recorder_summary(const struct recorder *recorder)
                                        .absent = recorder->absent,
                                        .problems = recorder->problems.items,
                                        .problem_count = recorder->problems.count,
+                                       .missing = recorder->context.programs.missing.items,
+                                       .missing_count = recorder->context.programs.missing.count,
                                        .is_short = recorder->recording.error != 0,
                                        .bytes = recorder->bytes,
                                        .image_error = recorder->image_error};
@@ -354,6 +382,7 @@ int recorder_finish(struct recorder *recorder)
         end_process(recorder, recorder->processes.items[i], false);
     recorder->processes.count = 0;
     recorder->is_finished = true;
+    programs_finish(&recorder->context.programs);
     memcpy(recorder->image_path, recorder->recording.functions.path, sizeof recorder->image_path);
     recorder_remove_folder(recorder);
     return recording_finish(&recorder->recording, &recorder->bytes, &recorder->image_error);

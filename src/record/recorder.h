@@ -30,6 +30,8 @@ struct recorder_summary {
     size_t by_trigger[RECORDER_TRIGGERS];
     const struct recorder_problem *problems;
     size_t problem_count;
+    const struct programs_missing *missing; /* programs that made no ring; after recorder_finish */
+    size_t missing_count;
     bool is_short;   /* not all of them are in the file: it could not be written to its end */
     uint64_t bytes;  /* of the file; after recorder_finish */
     int image_error; /* the object file with the Python functions could not be written */
@@ -38,12 +40,17 @@ struct recorder_summary {
 
 struct recorder;
 
-/* 0; -ENAMETOOLONG; the errno of what failed, and in *ret_failed the path concerned. */
+/* 0; -EINVAL: recording_file_refusal tells why; -ENAMETOOLONG; the errno of what failed, and in
+ * *ret_failed the path concerned. */
 int recorder_open(const struct recording_settings *settings, struct recorder **ret_recorder,
                   const char **ret_failed);
 
 /* Where the rings are to be. Valid until recorder_close. */
 const char *recorder_folder(const struct recorder *recorder);
+
+/* To be called when the program runs: the recording that was there gets `.old` behind its name.
+ * NULL, or where it is when that was not possible. */
+const char *recorder_keep_old(struct recorder *recorder);
 
 /* Writes what has come. How long it is good to wait before the next step, in ms. */
 int recorder_step(struct recorder *recorder);
@@ -63,6 +70,9 @@ bool recorder_expects_more(const struct recorder *recorder);
 /* A last step, and the end. No process is recorded any more. 0, or the negative errno of what
  * failed first; the file is as good as it can be. */
 int recorder_finish(struct recorder *recorder);
+
+/* Closes it as if nothing had been recorded: what the file has replaced is back. */
+void recorder_discard(struct recorder *recorder);
 void recorder_close(struct recorder *recorder); /* NULL is fine */
 
 /* Removes the folder and what is in it. Safe in a signal handler. */

@@ -63,20 +63,6 @@ static void put_kernel_mmap(struct recording *recording, uint64_t start_avma, ui
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-/* As perf does: one recording of before is kept. */
-static int move_old(const char *path)
-{
-    struct stat status;
-    char old[PATH_MAX];
-    if (lstat(path, &status) < 0)
-        return errno == ENOENT ? 0 : -errno;
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-        return S_ISDIR(status.st_mode) ? -EISDIR : -ENODEV;
-    if (snprintf(old, sizeof old, "%s.old", path) >= (int)sizeof old)
-        return -ENAMETOOLONG;
-    return rename(path, old) < 0 ? -errno : 0;
-}
-
 static int open_writer(struct recording *recording)
 {
     const struct recording_settings *settings = &recording->settings;
@@ -102,7 +88,7 @@ static int open_writer(struct recording *recording)
                  .sample_id_all = 1,
                  .use_clockid = 1,
                  .clockid = CLOCK_MONOTONIC}};
-    int error = perfdata_writer_open(recording->fd, &event, 1, &recording->writer);
+    int error = perfdata_writer_open(recording->file.fd, &event, 1, &recording->writer);
     if (error == 0)
         perfdata_writer_pack(recording->writer, PACKED_FROM_BYTES);
     return error;
@@ -123,28 +109,26 @@ static void put_kernel(struct recording *recording)
     }
 }
 
+/* The file comes last: who interrupts us before that finds the old one in its place. */
 int recording_open(struct recording *recording, const struct recording_settings *settings)
 {
-    *recording =
-        (struct recording){.settings = *settings, .fd = -1, .save_interval_ns = FIRST_SAVE_NS};
-    int error = move_old(settings->path);
+    *recording = (struct recording){.settings = *settings, .save_interval_ns = FIRST_SAVE_NS};
+    recording->has_kernel = !settings->is_wall && kernel_code_is_allowed();
+    int error = python_functions_init(&recording->functions, settings->cache, settings->path);
     if (error < 0)
         return error;
-    recording->fd = open(settings->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (recording->fd < 0)
-        return -errno;
-    recording->has_kernel = !settings->is_wall && kernel_code_is_allowed();
     if (recording->has_kernel)
         error = kernel_code_init(&recording->kernel);
     if (error == 0)
+        error = recording_file_open(&recording->file, settings->path);
+    if (error == 0) {
         error = open_writer(recording);
-    if (error == 0)
-        error = python_functions_init(&recording->functions, settings->cache, settings->path);
+        if (error < 0)
+            recording_file_remove(&recording->file);
+    }
     if (error < 0) {
         kernel_code_done(&recording->kernel);
-        perfdata_writer_close(recording->writer);
-        close(recording->fd);
-        unlink(settings->path);
+        python_functions_done(&recording->functions);
         return error;
     }
     put_kernel(recording);
@@ -237,6 +221,7 @@ void recording_sample(struct recording *recording, struct recording_task task,
     struct perfdata_record record = record_of(PERF_RECORD_SAMPLE, task);
     record.misc = sample->kernel_count ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
     record.misc |= sample->is_waiting ? PERFDATA_MISC_WAITING : 0;
+    record.misc |= perfdata_stack_end_misc(sample->end);
     uint64_t *chain = sample->user - 1, *end = sample->user + sample->user_count;
     *chain = (uint64_t)PERF_CONTEXT_USER;
     chain = put_before(chain, sample);
@@ -375,8 +360,8 @@ int recording_finish(struct recording *recording, uint64_t *ret_bytes, int *ret_
     if (recording->functions.items.count > 1) /* else there was no Python */
         *ret_image_error = python_functions_save(&recording->functions);
     struct stat status;
-    *ret_bytes = fstat(recording->fd, &status) == 0 ? (uint64_t)status.st_size : 0;
-    int closed = close(recording->fd) < 0 ? -errno : 0;
+    *ret_bytes = fstat(recording->file.fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+    int closed = recording_file_close(&recording->file);
     perfdata_writer_close(recording->writer);
     python_functions_done(&recording->functions);
     kernel_code_done(&recording->kernel);

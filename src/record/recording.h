@@ -11,6 +11,7 @@
 #include "record/kernel_code.h"
 #include "record/maps_text.h"
 #include "record/python_functions.h"
+#include "record/recording_file.h"
 
 struct recording_settings {
     const char *path;  /* of the perf.data */
@@ -23,7 +24,7 @@ struct recording_settings {
 
 struct recording {
     struct recording_settings settings; /* borrows what it points to */
-    int fd;
+    struct recording_file file;
     struct perfdata_writer *writer;
     struct python_functions functions;
     uint32_t triggers; /* set of enum sample_trigger: what interrupts the processes */
@@ -39,8 +40,8 @@ struct recording {
     int error; /* 0, or the negative errno of the first failure to write: it stays */
 };
 
-/* Creates the file; one that is there gets `.old` behind its name. 0 or a negative errno; on
- * failure there is nothing to close. */
+/* Creates the file, as recording_file_open does. 0 or a negative errno; on failure there is nothing
+ * to close. */
 int recording_open(struct recording *recording, const struct recording_settings *settings);
 
 /* Completes the file and closes it. 0, or the errno of the first thing that failed. Whether the
@@ -77,6 +78,7 @@ enum { RECORDING_KERNEL_MOST = 128, RECORDING_FRONT = RECORDING_KERNEL_MOST + 2 
 struct recording_sample {
     uint64_t weight_ns;
     bool is_waiting;
+    enum perfdata_stack_end end;
     uint64_t *user; /* RECORDING_FRONT entries before it are written to */
     size_t user_count;
     const uint64_t *kernel; /* may change at any time */

@@ -38,9 +38,13 @@ static int decode_sample(struct ring_record *record)
     sample->kept_frames = body.kept_frames;
     sample->deep_number = body.deep_number;
     sample->frames = take(record, body.frame_count * sizeof(uint64_t));
-    sample->stack_bytes = record->extra;
-    sample->stack = take(record, record->extra);
-    return sample->kernel && sample->frames && sample->stack ? 0 : -EBADMSG;
+    sample->red_zone_bytes = record->flags & SAMPLE_RED_ZONE ? SAMPLE_RED_ZONE_BYTES : 0;
+    const uint8_t *copy = take(record, record->extra);
+    if (!sample->kernel || !sample->frames || !copy || record->extra < sample->red_zone_bytes)
+        return -EBADMSG;
+    sample->stack = copy + sample->red_zone_bytes;
+    sample->stack_bytes = record->extra - sample->red_zone_bytes;
+    return 0;
 }
 
 int ring_record_next_chain(const struct ring_record_sample *sample, size_t *position,
@@ -103,6 +107,7 @@ int ring_record_decode(const struct sample_record *record, size_t most_bytes,
         return decode_code(ret_record);
     case SAMPLE_RECORD_THREAD:
     case SAMPLE_RECORD_MAPS:
+    case SAMPLE_RECORD_PROGRAM:
         return decode_text(ret_record);
     default:
         return -ENOTSUP;

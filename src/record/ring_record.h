@@ -19,6 +19,7 @@ struct ring_record_sample {
     uint32_t deep_number; /* 0: not deep */
     const uint8_t *stack; /* from the stack pointer on */
     size_t stack_bytes;
+    size_t red_zone_bytes; /* that are there before `stack` */
 };
 
 /* What the thread did inside the kernel. */

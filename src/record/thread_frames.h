@@ -15,7 +15,11 @@ struct thread_frames {
     void *context;
     struct hashtable by_tid;
     VECTOR(struct thread_frames_stack) stacks;
-    size_t most; /* of them, before those that have ended are looked for */
+    size_t most;           /* of them, before those that have ended are looked for */
+    size_t words;          /* of the rooms of all */
+    size_t chains;         /* how many may have one */
+    bool is_full;          /* there was no room for one; those that have ended are looked for … */
+    uint64_t next_look_ns; /* … from then on */
 };
 
 void thread_frames_done(struct thread_frames *threads);
@@ -27,7 +31,7 @@ struct thread_frames_taken {
     size_t count;
     size_t same; /* of them, the last ones: as they were in the thread's deep sample before */
     bool is_cut; /* some that the sample has kept of those before are not here */
-    struct kept_chain *chain; /* of that sample, to become this one's; NULL: it is not deep */
+    struct kept_chain *chain; /* of that sample, to become this one's; NULL: none is kept */
 };
 
 /* `room` is for `capacity` frames: those of a sample that is not deep. */

@@ -9,7 +9,20 @@
  *                  `- visit_decref       work         yes
  *                  `- py::__del__        __del__      no     a finalizer: Python again
  *
- * Samples are then looked at by their stack only, and each different stack once. */
+ * Samples are then looked at by their stack only, and each different stack once.
+ *
+ * One thing needs the thread's sample before, too. In recordings of wall-clock time our own signal
+ * ends waits, and Python takes the GIL before it repeats them. Where another thread has it most of
+ * the time, a thread that would wait for something else is mostly found waiting for the GIL:
+ *
+ *     samples of a thread, in their order      waits for    counted as
+ *     py::serve:7  select_epoll_poll  epoll    select       select
+ *     py::serve:7  select_epoll_poll  GIL      GIL          select   it was we who woke it
+ *     py::serve:7  select_epoll_poll  GIL      GIL          select
+ *     py::serve:8  _PyEval_EvalFrame  GIL      GIL          GIL      it went on by itself
+ *
+ * So such a sample counts as one more of the stack from which the thread was woken, as long as the
+ * thread is at the same place in Python and has not been seen running. */
 #include "report/summary.h"
 
 #include "base/hashtable.h"
@@ -22,12 +35,13 @@ enum { NO_FUNCTION = UINT32_MAX };
 struct stack_facts {
     uint32_t innermost; /* index of summary.functions */
     uint32_t line;      /* that it is at; 0: not known */
+    uint32_t python;    /* the stack that ends with it; PROFILE_ROOT: none */
     bool in_gc;
     bool is_python;   /* its own frame is a Python function */
     uint8_t wait;     /* enum wait_kind: what a thread waits for here, if it does */
     uint64_t samples; /* with exactly this stack */
     uint64_t weight;
-    uint64_t waiting_samples; /* of these */
+    uint64_t waiting_samples; /* that count as waiting here: see waits_at() */
     uint64_t waiting_weight;
 };
 
@@ -35,11 +49,12 @@ struct builder {
     struct summary *summary;
     struct stack_facts *facts; /* per stack */
     uint32_t *function_of;     /* per function of the profile: index of summary.functions */
-    uint32_t *seen;            /* per summary function: the stack that counted it last */
-    bool has_python;           /* there are stacks with Python functions */
-    struct hashtable line_of;  /* (function, line) -> index of summary.lines */
-    struct hashtable wait_of;  /* (kind, function, line) -> index of summary.waits */
-    uint32_t *place_of;        /* per kind, and behind these per module: index of places + 1 */
+    uint32_t *waited_at; /* per thread: where it waited in the sample before; or PROFILE_ROOT */
+    uint32_t *seen;      /* per summary function: the stack that counted it last */
+    bool has_python;     /* there are stacks with Python functions */
+    struct hashtable line_of; /* (function, line) -> index of summary.lines */
+    struct hashtable wait_of; /* (kind, function, line) -> index of summary.waits */
+    uint32_t *place_of;       /* per kind, and behind these per module: index of places + 1 */
 };
 
 /* Gives each Python function of the profile its place among ours. */
@@ -85,6 +100,7 @@ static void learn_stacks(struct builder *builder)
         const struct stack_facts *caller = &builder->facts[profile->stacks.items[i].parent];
         facts->is_python = builder->function_of[number] != NO_FUNCTION;
         facts->innermost = facts->is_python ? builder->function_of[number] : caller->innermost;
+        facts->python = facts->is_python ? i : caller->python;
         facts->line = facts->is_python ? profile->frames.items[profile->stacks.items[i].frame].line
                                        : caller->line;
         builder->has_python |= facts->is_python;
@@ -139,6 +155,32 @@ static int count_place(struct builder *builder, const struct profile_sample *sam
     return 0;
 }
 
+/* The stack for which a sample counts as waiting: its own; or, if only our signal made the thread
+ * need the GIL, the one that it was woken from. Both are of the same Python functions. */
+static uint32_t waits_at(const struct builder *builder, const struct profile_sample *sample)
+{
+    uint32_t before = builder->waited_at[sample->thread];
+    const struct stack_facts *then = &builder->facts[before];
+    const struct stack_facts *now = &builder->facts[sample->stack];
+    bool is_same_place = now->python != PROFILE_ROOT && now->python == then->python;
+    bool is_woken = is_same_place && now->wait == WAIT_GIL && waits_end_by_signal(then->wait);
+    return is_woken ? before : sample->stack;
+}
+
+static void count_waiting(struct builder *builder, const struct profile_sample *sample)
+{
+    uint32_t *waited_at = &builder->waited_at[sample->thread];
+    if (!sample->waiting) {
+        *waited_at = PROFILE_ROOT;
+        return;
+    }
+    *waited_at = waits_at(builder, sample);
+    builder->facts[*waited_at].waiting_samples++;
+    builder->facts[*waited_at].waiting_weight += sample->period;
+    builder->summary->waiting_samples++;
+    builder->summary->waiting_weight += sample->period;
+}
+
 static int count_samples(struct builder *builder)
 {
     struct summary *summary = builder->summary;
@@ -151,12 +193,7 @@ static int count_samples(struct builder *builder)
         summary->weight += sample->period;
         builder->facts[sample->stack].samples++;
         builder->facts[sample->stack].weight += sample->period;
-        if (sample->waiting) {
-            summary->waiting_samples++;
-            summary->waiting_weight += sample->period;
-            builder->facts[sample->stack].waiting_samples++;
-            builder->facts[sample->stack].waiting_weight += sample->period;
-        }
+        count_waiting(builder, sample);
         if (count_place(builder, sample) < 0)
             return -ENOMEM;
     }
@@ -340,7 +377,8 @@ static int count(struct builder *builder)
     builder->function_of = calloc(profile->functions.count + 1, sizeof *builder->function_of);
     builder->place_of =
         calloc(SUMMARY_PLACE_KINDS + profile->modules.count, sizeof *builder->place_of);
-    if (!builder->facts || !builder->function_of || !builder->place_of ||
+    builder->waited_at = calloc(profile->threads.count + 1, sizeof *builder->waited_at);
+    if (!builder->facts || !builder->function_of || !builder->place_of || !builder->waited_at ||
         number_functions(builder) < 0)
         return -ENOMEM;
     builder->seen = calloc(builder->summary->functions.count + 1, sizeof *builder->seen);
@@ -365,6 +403,7 @@ int summary_init(struct summary *summary, const struct profile *profile)
     int result = count(&builder);
     free(builder.facts);
     free(builder.function_of);
+    free(builder.waited_at);
     free(builder.seen);
     free(builder.place_of);
     hashtable_done(&builder.line_of);

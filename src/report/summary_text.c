@@ -183,8 +183,43 @@ static void print_functions(const struct page *page)
                 text_number(all - shown, number));
 }
 
+static bool is_of_wall_time(const struct summary *summary)
+{
+    const struct profile *profile = summary->profile;
+    return summary->event < profile->events.count &&
+           strncmp(profile_text(profile, profile->events.items[summary->event].name), "wall", 4) ==
+               0;
+}
+
+/* Of a recording of `pitviper record` without samples. */
+static void print_advice_to_get_samples(const struct page *page)
+{
+    bool is_wall = is_of_wall_time(page->summary);
+    fprintf(page->out,
+            "There are no samples in this recording: the program %s,\n"
+            "or could not be recorded, as `pitviper record` has said at its end.\n"
+            "More samples of a short program:\n"
+            "  pitviper record -F 9999 CMD\n",
+            is_wall ? "was too short" : "was too short, or only waited");
+    if (!is_wall)
+        fputs("Where a program waits:\n"
+              "  pitviper record -e wall CMD\n",
+              page->out);
+}
+
 static void print_advice(const struct page *page)
 {
+    if (perfdata_is_own(&page->summary->profile->info)) { /* which sees all Python */
+        if (!page->summary->samples) {
+            print_advice_to_get_samples(page);
+            return;
+        }
+        fputs("There are no Python functions in this recording: no Python was at work.\n"
+              "For functions of C:\n"
+              "  pitviper report --stdio --no-children\n",
+              page->out);
+        return;
+    }
     fputs("There are no Python functions in this recording: nothing told perf their names.\n"
           "To record them:\n"
           "  pitviper record python3 app.py\n"
@@ -199,6 +234,8 @@ static void print_places(const struct page *page)
 {
     const struct summary *summary = page->summary;
     char number[TEXT_NUMBER_BYTES];
+    if (!summary->places.count)
+        return;
     fputc('\n', page->out);
     paint(page, "1");
     fputs(summary->functions.count ? "where the time below Python goes" : "where the time goes",

@@ -7,7 +7,13 @@
  *
  * CPython has no other use for condition variables and their mutexes than the GIL; its locks are
  * semaphores. A thread that is in no system call, but in code of Python or of a library, would run
- * if there were a CPU for it. */
+ * if there were a CPU for it.
+ *
+ * The signal that takes a sample ends some waits (EINTR), and Python repeats these itself: sleep,
+ * select and its like, locks with a timeout; recv with a timeout waits by poll. Others the kernel
+ * repeats before anybody notices (SA_RESTART): reading and writing, recv without a timeout, waiting
+ * for a process. Locks without a timeout belong to these, but in the C library both are in the same
+ * functions. */
 #include "report/waits.h"
 
 #include <string.h>
@@ -117,6 +123,11 @@ enum wait_kind waits_in(const struct profile *profile, const struct profile_func
     if (outer != WAIT_OTHER && outer != WAIT_CPU)
         return outer;
     return only_runs(profile, function) ? WAIT_CPU : WAIT_OTHER;
+}
+
+bool waits_end_by_signal(enum wait_kind kind)
+{
+    return kind == WAIT_SLEEP || kind == WAIT_LOCK || kind == WAIT_READY;
 }
 
 const char *waits_label(enum wait_kind kind)

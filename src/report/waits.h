@@ -22,6 +22,10 @@ enum wait_kind {
 enum wait_kind waits_in(const struct profile *profile, const struct profile_function *function,
                         const struct profile_function *caller, enum wait_kind outer);
 
+/* Whether the signal that takes a sample can end such a wait: Python then repeats it, and needs the
+ * GIL before it does. */
+bool waits_end_by_signal(enum wait_kind kind);
+
 /* Words for a kind: for people, and for programs. */
 const char *waits_label(enum wait_kind kind);
 const char *waits_word(enum wait_kind kind);

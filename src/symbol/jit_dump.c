@@ -110,9 +110,9 @@ struct symbol jit_dump_symbol(const struct jit_dump *dump,
     return symbol;
 }
 
-const struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
-                                                 const struct jitdump_placement *placement,
-                                                 uint16_t elf_machine)
+struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
+                                           const struct jitdump_placement *placement,
+                                           uint16_t elf_machine)
 {
     const struct jitdump_code *code = jitdump_index_code(&dump->index, placement);
     size_t i = placement->code;

@@ -74,8 +74,8 @@ struct symbol jit_dump_symbol(const struct jit_dump *dump,
 
 /* Its unwinding information; NULL when it has none. The code's first byte is svma 0. The machine is
  * the recording's, since CPython 3.13.0 leaves it out of its dumps. */
-const struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
-                                                 const struct jitdump_placement *placement,
-                                                 uint16_t elf_machine);
+struct unwind_table *jit_dump_unwind_table(struct jit_dump *dump,
+                                           const struct jitdump_placement *placement,
+                                           uint16_t elf_machine);
 
 #endif

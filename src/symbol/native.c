@@ -24,6 +24,7 @@ struct native {
     struct elf_object *debug; /* valid with `looked_for_debug`; NULL: there is none */
     struct elf_symtab symtab; /* valid with `has_symtab` */
     struct unwind_table unwind;
+    struct code_rules code_rules;
     struct debug_info *info; /* NULL: there is none, or not tried */
     bool looked_for_debug, tried_symtab, has_symtab, tried_unwind, has_unwind, tried_info;
 };
@@ -107,6 +108,7 @@ void native_close(struct native *native)
         elf_symtab_done(&native->symtab);
     if (native->has_unwind)
         unwind_table_done(&native->unwind);
+    code_rules_done(&native->code_rules);
     debug_info_close(native->info);
     elf_object_close(native->debug);
     elf_object_close(native->object);
@@ -161,13 +163,48 @@ bool native_find(struct native *native, uint64_t fileoff, struct symbol *ret_sym
     return true;
 }
 
-const struct unwind_table *native_unwind_table(struct native *native)
+struct unwind_table *native_unwind_table(struct native *native)
 {
     if (!native->tried_unwind)
         native->has_unwind =
             unwind_table_init(&native->unwind, native->object, native_debug(native)) == 0;
     native->tried_unwind = true;
     return native->has_unwind ? &native->unwind : NULL;
+}
+
+/* The file's executable bytes; struct code_source. */
+static size_t read_code(void *data, uint64_t svma, const uint8_t **ret_code, size_t *ret_before)
+{
+    const struct elf_file *elf = &((struct native *)data)->object->elf;
+    Elf64_Phdr segment;
+    for (size_t i = 0; elf_file_segment(elf, i, &segment); i++) {
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || svma < segment.p_vaddr ||
+            svma - segment.p_vaddr >= segment.p_filesz)
+            continue;
+        const uint8_t *code = elf_file_bytes(elf, segment.p_vaddr, segment.p_filesz);
+        if (!code)
+            return 0;
+        *ret_before = svma - segment.p_vaddr;
+        *ret_code = code + *ret_before;
+        return segment.p_filesz - *ret_before;
+    }
+    return 0;
+}
+
+/* The same. */
+static const struct unwind_rule *describe(void *data, uint64_t svma)
+{
+    struct unwind_table *table = native_unwind_table(data);
+    return table ? unwind_table_find(table, svma) : NULL;
+}
+
+struct code_rules *native_code_rules(struct native *native)
+{
+    if (!native->code_rules.source.read)
+        code_rules_init(
+            &native->code_rules, native->object->elf.header.e_machine,
+            (struct code_source){.read = read_code, .describe = describe, .context = native});
+    return &native->code_rules;
 }
 
 bool native_bias(const struct native *native, const struct elf_mapping *mapping, uint64_t *ret_bias)

@@ -7,7 +7,7 @@
 #include "elf/elf_debug.h"
 #include "symbol/debug_info.h"
 #include "symbol/symbol.h"
-#include "unwind/unwind_table.h"
+#include "unwind/code_rules.h"
 
 /* Which file is meant. Strings are borrowed. */
 struct native_wanted {
@@ -42,8 +42,12 @@ bool native_has_symbols(struct native *native);
 size_t native_places(struct native *native, uint64_t fileoff, struct debug_place *places,
                      size_t capacity);
 
-/* How to unwind the code of the file; NULL when it can't be known. Valid until native_close. */
-const struct unwind_table *native_unwind_table(struct native *native);
+/* How to unwind the code of the file, read from it as it is asked for; NULL when it can't be known.
+ * Valid until native_close. */
+struct unwind_table *native_unwind_table(struct native *native);
+
+/* The same from the code itself, for what the table leaves out. Valid until native_close. */
+struct code_rules *native_code_rules(struct native *native);
 
 /* avma - svma for a mapping of the file; false when it shows no loadable part. */
 bool native_bias(const struct native *native, const struct elf_mapping *mapping,

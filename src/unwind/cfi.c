@@ -85,6 +85,7 @@ uint64_t cfi_pointer(struct cursor *cursor, uint64_t svma, uint8_t encoding)
 struct entry {
     struct cursor content; /* behind the id */
     uint64_t content_svma;
+    uint64_t place;     /* of its length, from the section's start */
     uint64_t id_offset; /* from the section's start */
     uint64_t id;
     bool is_common;
@@ -95,11 +96,11 @@ struct entry {
 static bool read_entry(const struct cfi_section *section, struct cursor *cursor,
                        struct entry *ret_entry)
 {
-    uint64_t length = cursor_u32(cursor);
+    uint64_t place = cursor->offset, length = cursor_u32(cursor);
     bool is_wide = length == UINT32_MAX;
     if (is_wide)
         length = cursor_u64(cursor);
-    *ret_entry = (struct entry){.id_offset = cursor->offset, .is_empty = !length};
+    *ret_entry = (struct entry){.place = place, .id_offset = cursor->offset, .is_empty = !length};
     struct cursor content = cursor_sub(cursor, length);
     if (!length || !cursor_ok(cursor))
         return cursor_ok(cursor);
@@ -171,23 +172,29 @@ static bool read_common(const struct entry *entry, struct cfi_common *ret_common
     return cursor_ok(&cursor);
 }
 
-static bool find_common(const struct cfi_section *section, const struct entry *function,
+static bool find_common(struct cfi_section *section, const struct entry *function,
                         struct cfi_common *ret_common)
 {
-    struct cursor cursor = section->cursor;
-    struct entry entry;
     if (!section->is_debug_frame && function->id > function->id_offset)
         return false;
-    cursor_seek(&cursor,
-                section->is_debug_frame ? function->id : function->id_offset - function->id);
-    return cursor_ok(&cursor) && read_entry(section, &cursor, &entry) && !entry.is_empty &&
-           entry.is_common && read_common(&entry, ret_common);
+    uint64_t place = section->is_debug_frame ? function->id : function->id_offset - function->id;
+    if (!section->has_common || section->common_place != place) {
+        struct cursor cursor = section->cursor;
+        struct entry entry;
+        cursor_seek(&cursor, place);
+        section->has_common = cursor_ok(&cursor) && read_entry(section, &cursor, &entry) &&
+                              !entry.is_empty && entry.is_common &&
+                              read_common(&entry, &section->common);
+        section->common_place = place;
+    }
+    *ret_common = section->common;
+    return section->has_common;
 }
 
-static bool read_function(const struct cfi_section *section, const struct entry *entry,
+static bool read_function(struct cfi_section *section, const struct entry *entry,
                           struct cfi_function *ret_function)
 {
-    struct cfi_function function = {0};
+    struct cfi_function function = {.place = entry->place};
     if (!find_common(section, entry, &function.common))
         return false;
     struct cursor cursor = entry->content;
@@ -203,21 +210,47 @@ static bool read_function(const struct cfi_section *section, const struct entry 
     return cursor_ok(&cursor) && checked_add_u64(function.start_svma, function.size, &end);
 }
 
-int cfi_next(struct cfi_section *section, struct cfi_function *ret_function)
+/* The next entry of a function: as cfi_next, but not understood yet. */
+static int next_entry(struct cfi_section *section, struct entry *ret_entry)
 {
     while (cursor_left(&section->cursor) >= sizeof(uint32_t)) {
         struct cursor cursor = section->cursor;
-        struct entry entry;
-        if (!read_entry(section, &cursor, &entry)) {
+        if (!read_entry(section, &cursor, ret_entry)) {
             section->cursor.offset = section->cursor.length;
             return -EBADMSG;
         }
         section->cursor = cursor;
-        if (entry.is_empty && section->ends_at_zero)
+        if (ret_entry->is_empty && section->ends_at_zero)
             return 0;
-        if (entry.is_empty || entry.is_common)
-            continue;
-        return read_function(section, &entry, ret_function) ? 1 : -EBADMSG;
+        if (!ret_entry->is_empty && !ret_entry->is_common)
+            return 1;
     }
     return 0;
+}
+
+int cfi_next(struct cfi_section *section, struct cfi_function *ret_function)
+{
+    struct entry entry;
+    int result = next_entry(section, &entry);
+    if (result == 1 && !read_function(section, &entry, ret_function))
+        return -EBADMSG;
+    return result;
+}
+
+size_t cfi_count(struct cfi_section section)
+{
+    size_t count = 0;
+    struct entry entry;
+    while (next_entry(&section, &entry) != 0)
+        count++;
+    return count;
+}
+
+bool cfi_at(struct cfi_section *section, uint64_t place, struct cfi_function *ret_function)
+{
+    struct cursor cursor = section->cursor;
+    struct entry entry;
+    cursor_seek(&cursor, place);
+    return cursor_ok(&cursor) && read_entry(section, &cursor, &entry) && !entry.is_empty &&
+           !entry.is_common && read_function(section, &entry, ret_function);
 }

@@ -6,14 +6,15 @@
  *
  * It is run once. Each time its location advances, the state up to there becomes a rule.
  *
- * Where offsets don't do, there are expressions for a small stack machine. Those that occur are
- * few, so they are recognised instead of interpreted:
+ * Where offsets don't do, there are expressions for a small stack machine. Nearly all are one of
+ * two, which are recognised:
  *
  *     register + n                  asm code
  *     *(register + n) [+ m]         realigned stacks, signal frames, asm code
- *     sp + 8 + (pc & 15 >= n) * 8   the linker's own .plt
  *
- * A CFA that is none of these is UNWIND_CFA_NONE; unwinding says then that it could not go on. */
+ * A CFA that is none of these is computed when it is asked for (cfa_expression.c). A register
+ * that is none of these is lost, which hardly ever matters: few CFAs rest on others than sp and bp.
+ */
 #include "unwind/cfi_program.h"
 
 #include <errno.h>
@@ -32,20 +33,15 @@ enum {
     OP_BREG0 = 0x70,
     OP_BREG31 = 0x8f,
     OP_DEREF = 0x06,
-    OP_AND = 0x1a,
-    OP_PLUS = 0x22,
     OP_PLUS_UCONST = 0x23,
-    OP_SHL = 0x24,
-    OP_GE = 0x2a,
-    OP_LIT0 = 0x30,
-    OP_LIT3 = 0x33,
-    OP_LIT15 = 0x3f,
 };
 
 struct state {
     uint8_t cfa;
     uint8_t cfa_number;
     int32_t cfa_offset, cfa_added;
+    uint16_t expression_bytes;
+    const uint8_t *expression;
     struct unwind_place columns[COLUMNS];
 };
 
@@ -75,41 +71,30 @@ static bool read_breg(struct cursor *expression, uint8_t *ret_number, int32_t *r
     return cursor_ok(expression) && op >= OP_BREG0 && op <= OP_BREG31 && fits_i32(offset);
 }
 
-/* What follows "sp + 8" in the .plt: (pc & 15) >= threshold ? 8 : 0, added. */
-static bool read_plt_rest(const struct run *run, struct cursor rest, int32_t *ret_threshold)
-{
-    static const uint8_t AFTER[] = {OP_GE, OP_LIT3, OP_SHL, OP_PLUS};
-    uint8_t number;
-    int32_t offset;
-    if (!read_breg(&rest, &number, &offset) || number != run->machine->pc || offset != 0 ||
-        cursor_u8(&rest) != OP_LIT15 || cursor_u8(&rest) != OP_AND)
-        return false;
-    uint8_t literal = cursor_u8(&rest);
-    const uint8_t *after = cursor_bytes(&rest, sizeof AFTER);
-    *ret_threshold = literal - OP_LIT0;
-    return after && memcmp(after, AFTER, sizeof AFTER) == 0 && literal >= OP_LIT0 &&
-           literal <= OP_LIT15 && !cursor_left(&rest);
-}
-
 static void set_cfa_expression(struct run *run, struct cursor expression)
 {
     struct state *state = &run->state;
-    state->cfa = UNWIND_CFA_NONE;
+    struct cursor whole = expression;
+    int64_t added = 0;
     state->cfa_added = 0;
-    if (!read_breg(&expression, &state->cfa_number, &state->cfa_offset))
-        return;
-    if (!cursor_left(&expression)) {
-        state->cfa = UNWIND_CFA_REGISTER;
-    } else if (read_plt_rest(run, expression, &state->cfa_added)) {
-        state->cfa = UNWIND_CFA_PLT;
-    } else if (cursor_u8(&expression) == OP_DEREF) {
-        int64_t added = 0;
+    if (read_breg(&expression, &state->cfa_number, &state->cfa_offset)) {
+        if (!cursor_left(&expression)) {
+            state->cfa = UNWIND_CFA_REGISTER;
+            return;
+        }
+        bool is_memory = cursor_u8(&expression) == OP_DEREF;
         if (cursor_left(&expression) && cursor_u8(&expression) == OP_PLUS_UCONST)
             added = (int64_t)cursor_uleb128(&expression);
-        state->cfa_added = (int32_t)added;
-        if (cursor_ok(&expression) && !cursor_left(&expression) && fits_i32(added))
+        if (is_memory && cursor_ok(&expression) && !cursor_left(&expression) && fits_i32(added)) {
             state->cfa = UNWIND_CFA_MEMORY;
+            state->cfa_added = (int32_t)added;
+            return;
+        }
     }
+    bool is_sound = cursor_ok(&whole) && whole.length <= UINT16_MAX;
+    state->cfa = is_sound ? UNWIND_CFA_EXPRESSION : UNWIND_CFA_NONE;
+    state->expression = whole.data;
+    state->expression_bytes = (uint16_t)whole.length;
 }
 
 /* The address (or, for a value expression, the value) of a register, starting from the CFA. */
@@ -169,29 +154,6 @@ static void restore_column(struct run *run, uint64_t column)
         run->state.columns[column] = run->initial.columns[column];
 }
 
-/* How far below the CFA a place is; 0 when that is not what it is. */
-static uint32_t bytes_below_cfa(const struct unwind_place *place)
-{
-    return place->kind == UNWIND_AT_CFA && place->offset <= -(int32_t)sizeof(uint64_t)
-               ? (uint32_t) - (int64_t)place->offset
-               : 0;
-}
-
-/* The value of unwind_rule.plain_bytes. */
-static uint32_t plain_bytes_of(const struct unwind_rule *rule)
-{
-    uint32_t most = bytes_below_cfa(&rule->return_address);
-    if (!most || rule->cfa != UNWIND_CFA_REGISTER || rule->is_signal)
-        return 0;
-    for (unsigned i = 0; i < rule->place_count; i++) {
-        uint32_t bytes = bytes_below_cfa(&rule->places[i]);
-        if (!bytes)
-            return 0;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}
-
 static struct unwind_rule rule_of(const struct run *run)
 {
     const struct state *state = &run->state;
@@ -204,9 +166,14 @@ static struct unwind_rule rule_of(const struct run *run)
         rule.return_address = state->columns[common->return_column];
     if (rule.cfa == UNWIND_CFA_NONE)
         return rule;
-    rule.cfa_number = state->cfa_number;
-    rule.cfa_offset = state->cfa_offset;
-    rule.cfa_added = state->cfa_added;
+    if (rule.cfa == UNWIND_CFA_EXPRESSION) {
+        rule.expression = state->expression;
+        rule.expression_bytes = state->expression_bytes;
+    } else {
+        rule.cfa_number = state->cfa_number;
+        rule.cfa_offset = state->cfa_offset;
+        rule.cfa_added = state->cfa_added;
+    }
     for (uint32_t left = run->machine->saved; left; left &= left - 1) {
         uint8_t column = (uint8_t)__builtin_ctz(left);
         if (state->columns[column].kind == UNWIND_SAME || column == common->return_column)
@@ -215,7 +182,7 @@ static struct unwind_rule rule_of(const struct run *run)
         rule.places[rule.place_count++].target = column;
         rule.restored |= 1u << column;
     }
-    rule.plain_bytes = plain_bytes_of(&rule);
+    rule.plain_bytes = unwind_rule_plain_bytes(&rule);
     return rule;
 }
 

@@ -11,7 +11,9 @@
  *
  * - Behind the `pop %rbp` at the end of a function compilers still state that rbp is saved below
  * the CFA. That place is below the stack pointer by then: not in the copy, and perhaps used by
- * somebody else. The register itself is right again. One frame in seventy.
+ * somebody else. The register itself is right again. One frame in seventy. Not so if the CFA rests
+ * on that very register: then it is still the function's own. libffi's ffi_call_unix64 lets the
+ * stack go before it takes rbp from it.
  * - The CFA can rest on any register that calls keep: rbx in ld.so's resolver. So all of them are
  *   followed.
  * - A return address is behind its call, which may be the last instruction of a function; so it is
@@ -20,8 +22,8 @@
  *
  * Rules are found by a small cache, address -> rule, with one place per address: stacks of one
  * program have the same return addresses again and again. A rule says everything. What has no table
- * has the rule that its own instructions tell (code_rule_x86_64.c) or that of frame pointers, so
- * code without tables is no special case.
+ * has the rule that its own instructions tell (code_rules.c) or that of frame pointers. Both are
+ * guesses: they count only where they lead to a return address.
  *
  * Nearly all frames have a *plain* rule: the CFA is a register and a distance, and return address
  * and registers are words below it. One comparison tells whether all of them are in the copy and
@@ -33,6 +35,7 @@
  * So the walk asks for the lines some frames ahead. */
 #include "unwind/unwind.h"
 
+#include "unwind/cfa_expression.h"
 #include "unwind/unwind_machine.h"
 
 #include <errno.h>
@@ -121,46 +124,53 @@ bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t
     return has_pc && cpu->known >> machine->sp & 1;
 }
 
-const struct unwind_rule *unwind_rule_of_code(uint16_t elf_machine, const uint8_t *code,
-                                              size_t bytes, size_t at)
-{
-    const struct unwind_machine *machine = unwind_machine_of(elf_machine);
-    return machine && machine->code_rule ? machine->code_rule(code, bytes, at) : NULL;
-}
-
 /* The kernel's side of returning from a signal handler has an address of its own: behind the system
  * call that never returns, which is behind the end of what libc describes. */
-static const struct unwind_rule *rule_of_sigreturn(const struct unwind_table *table, uint64_t svma)
+static const struct unwind_rule *rule_of_sigreturn(struct unwind_table *table, uint64_t svma)
 {
     const struct unwind_rule *rule = unwind_table_find(table, svma - 1);
     return rule && rule->is_signal ? rule : NULL;
 }
 
-static const struct unwind_rule *ask_for_rule(struct unwinder *unwinder, uint64_t avma)
+/* What the code itself says. A caller is asked about in its call, but goes on behind it. */
+static const struct unwind_rule *rule_of_code(const struct unwind_code *code, uint64_t avma,
+                                              bool is_exact)
+{
+    struct code_question question = {.address = avma - code->bias + !is_exact,
+                                     .is_caller = !is_exact,
+                                     .is_certain = code->is_certain};
+    const struct unwind_rule *rule = code->code ? code_rules_find(code->code, &question) : NULL;
+    question.address += code->bias;
+    return !rule && code->live_code ? code_rules_find(code->live_code, &question) : rule;
+}
+
+static const struct unwind_rule *ask_for_rule(struct unwinder *unwinder, uint64_t avma,
+                                              bool is_exact)
 {
     struct unwind_code code = {0};
     const struct unwind_rule *rule = NULL;
     if (!unwinder->finder.find(unwinder->finder.context, avma, &code))
         return NULL;
-    if (code.rule)
-        return code.rule;
     if (code.table)
         rule = unwind_table_find(code.table, avma - code.bias);
     if (code.table && !rule)
         rule = rule_of_sigreturn(code.table, avma - code.bias);
+    if (!rule)
+        rule = rule_of_code(&code, avma, is_exact);
     return rule ? rule : &unwinder->machine->frame_pointer_rule;
 }
 
-static const struct unwind_rule *find_rule(struct unwinder *unwinder, uint64_t avma)
+/* An address is one of two kinds: an instruction's (exact) or the last byte of a call. */
+static const struct unwind_rule *find_rule(struct unwinder *unwinder, uint64_t avma, bool is_exact)
 {
     struct cached *cached =
         &unwinder->cache[avma * 0x9e3779b97f4a7c15u >> (64 - CACHE_BITS)]; /* 2^64 / golden ratio */
     if (cached->avma != avma)
-        *cached = (struct cached){.avma = avma, .rule = ask_for_rule(unwinder, avma)};
+        *cached = (struct cached){.avma = avma, .rule = ask_for_rule(unwinder, avma, is_exact)};
     return cached->rule;
 }
 
-static bool read_word(const struct unwind_sample *sample, uint64_t avma, uint64_t *ret_word)
+bool unwind_sample_word(const struct unwind_sample *sample, uint64_t avma, uint64_t *ret_word)
 {
     uint64_t offset = avma - sample->stack_avma, outer_offset = avma - sample->outer_avma;
     if (avma >= sample->stack_avma && sample->stack_bytes >= sizeof *ret_word &&
@@ -194,20 +204,48 @@ static bool is_known(const struct unwind_cpu *cpu, uint8_t number)
     return number < UNWIND_REGISTERS && cpu->known >> number & 1;
 }
 
+static enum step evaluate_cfa(const struct walk *walk, const struct unwind_rule *rule,
+                              uint64_t *ret_cfa)
+{
+    struct cfa_expression_world world = {
+        .cpu = &walk->cpu, .pc_number = walk->unwinder->machine->pc, .memory = walk->sample};
+    struct cursor expression;
+    cursor_init(&expression, "expression", rule->expression, rule->expression_bytes);
+    switch (cfa_expression_evaluate(expression, &world, ret_cfa)) {
+    case CFA_EXPRESSION_VALUE:
+        return STEP_ON;
+    case CFA_EXPRESSION_NO_WORD:
+        return missing_word(walk->sample, *ret_cfa);
+    default:
+        return STEP_BROKEN;
+    }
+}
+
+/* A register that a CFA rests on. Functions written by hand can agree that others are kept than by
+ * convention: OpenSSL's AES-GCM has its caller's frame in rax while it calls a part of itself. Such
+ * a register may still be as it was when the sample was taken; what it leads to has to be checked.
+ */
+static bool find_register(const struct walk *walk, uint8_t number, uint64_t *ret_value)
+{
+    const struct unwind_cpu *cpu = is_known(&walk->cpu, number) ? &walk->cpu : &walk->sample->cpu;
+    *ret_value = cpu->registers[number % UNWIND_REGISTERS];
+    return is_known(cpu, number);
+}
+
 static enum step find_cfa(const struct walk *walk, const struct unwind_rule *rule,
                           uint64_t *ret_cfa)
 {
-    const struct unwind_cpu *cpu = &walk->cpu;
-    if (rule->cfa == UNWIND_CFA_NONE || !is_known(cpu, rule->cfa_number))
+    uint64_t value;
+    if (rule->cfa == UNWIND_CFA_EXPRESSION)
+        return evaluate_cfa(walk, rule, ret_cfa);
+    if (rule->cfa == UNWIND_CFA_NONE || !find_register(walk, rule->cfa_number, &value))
         return STEP_BROKEN;
-    uint64_t value = cpu->registers[rule->cfa_number] + (uint64_t)(int64_t)rule->cfa_offset;
+    value += (uint64_t)(int64_t)rule->cfa_offset;
     if (rule->cfa == UNWIND_CFA_MEMORY) {
         uint64_t place = value;
-        if (!read_word(walk->sample, place, &value))
+        if (!unwind_sample_word(walk->sample, place, &value))
             return missing_word(walk->sample, place);
         value += (uint64_t)(int64_t)rule->cfa_added;
-    } else if (rule->cfa == UNWIND_CFA_PLT) {
-        value += (int32_t)(cpu->pc & 15) >= rule->cfa_added ? 8 : 0;
     }
     *ret_cfa = value;
     return STEP_ON;
@@ -225,7 +263,7 @@ static enum step find_value(const struct walk *walk, const struct unwind_place *
     uint64_t value = base + (uint64_t)(int64_t)place->offset;
     if (place->kind == UNWIND_AT_CFA || place->kind == UNWIND_AT) {
         uint64_t avma = value;
-        if (!read_word(walk->sample, avma, &value))
+        if (!unwind_sample_word(walk->sample, avma, &value))
             return missing_word(walk->sample, avma);
     }
     *ret_value = value;
@@ -260,7 +298,8 @@ static void restore_registers(struct walk *walk, const struct unwind_rule *rule,
     for (unsigned i = 0; i < rule->place_count; i++) {
         const struct unwind_place *place = &rule->places[i];
         uint32_t bit = 1u << place->target;
-        if (place->kind == UNWIND_AT_CFA && cfa + (uint64_t)(int64_t)place->offset < sp)
+        if (place->kind == UNWIND_AT_CFA && cfa + (uint64_t)(int64_t)place->offset < sp &&
+            !(rule->cfa == UNWIND_CFA_REGISTER && rule->cfa_number == place->target))
             continue; /* popped already */
         if (place->kind != UNWIND_UNDEFINED &&
             find_value(walk, place, cfa, &values[i]) == STEP_ON) {
@@ -279,14 +318,29 @@ static void restore_registers(struct walk *walk, const struct unwind_rule *rule,
 }
 
 /* Frame pointers are a guess: a register that may hold anything. They are believed when they lead
- * up the stack to a place behind a call in known code. */
-static enum step check_guess(const struct walk *walk, uint64_t pc)
+ * up the stack to a place in known code. */
+static enum step check_frame_pointer(const struct walk *walk, uint64_t pc)
 {
     const struct unwind_machine *machine = walk->unwinder->machine;
     uint64_t pointer = walk->cpu.registers[machine->frame_pointer];
     if (pointer % sizeof pointer || pointer < walk->cpu.registers[machine->sp])
         return STEP_BROKEN;
-    return find_rule(walk->unwinder, pc - 1) ? STEP_ON : STEP_BROKEN;
+    return find_rule(walk->unwinder, pc - 1, false) ? STEP_ON : STEP_BROKEN;
+}
+
+/* What code says of itself, or of a register that may be lost, is believed when it leads behind a
+ * call. Nothing calls a signal handler: its return address is where the kernel wants it to go. */
+static enum step check_caller(const struct walk *walk, uint64_t pc)
+{
+    const struct unwind_finder *finder = &walk->unwinder->finder;
+    struct unwind_code code = {0};
+    const struct unwind_rule *rule = find_rule(walk->unwinder, pc - 1, false);
+    if (!rule)
+        return STEP_BROKEN;
+    if (rule->is_signal || !finder->find(finder->context, pc - 1, &code) || !code.code ||
+        code_rules_is_behind_call(code.code, pc - code.bias))
+        return STEP_ON;
+    return STEP_BROKEN;
 }
 
 /* By frame pointers, 0 is the end by convention. */
@@ -308,11 +362,13 @@ static bool is_credible(const struct walk *walk, const struct unwind_rule *rule,
 }
 
 /* From the frame at walk->cpu to its caller. *ret_cfa stays 0 when the frame has none. */
-static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
+static enum step step_out_by(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
 {
-    bool is_guess = rule == &walk->unwinder->machine->frame_pointer_rule;
-    uint64_t cfa, pc = 0;
-    if (is_guess && is_outermost_guess(walk))
+    bool by_frame_pointer = rule == &walk->unwinder->machine->frame_pointer_rule;
+    bool rests_on_guess =
+        rule->cfa != UNWIND_CFA_EXPRESSION && !is_known(&walk->cpu, rule->cfa_number);
+    uint64_t cfa = 0, pc = 0;
+    if (by_frame_pointer && is_outermost_guess(walk))
         return STEP_COMPLETE;
     if (rule->return_address.kind == UNWIND_UNDEFINED)
         return STEP_COMPLETE;
@@ -323,8 +379,10 @@ static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uin
     if (rule->is_signal ? !cfa : !is_credible(walk, rule, cfa))
         return STEP_BROKEN;
     step = find_return_address(walk, rule, cfa, &pc);
-    if (step == STEP_ON && is_guess)
-        step = check_guess(walk, pc);
+    if (step == STEP_ON && by_frame_pointer)
+        step = check_frame_pointer(walk, pc);
+    else if (step == STEP_ON && (rule->is_guess || rests_on_guess))
+        step = check_caller(walk, pc);
     if (step != STEP_BROKEN)
         *ret_cfa = cfa;
     if (step != STEP_ON)
@@ -333,6 +391,23 @@ static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uin
     walk->cpu.pc = pc;
     walk->is_exact = rule->is_signal;
     return STEP_ON;
+}
+
+/* The same; where code has misled us, frame pointers may help. A return address of 0, which ends a
+ * stack, is nothing that code could say. */
+static enum step step_out(struct walk *walk, const struct unwind_rule *rule, uint64_t *ret_cfa)
+{
+    const struct unwind_rule *other = &walk->unwinder->machine->frame_pointer_rule;
+    if (!rule->is_guess || rule == other)
+        return step_out_by(walk, rule, ret_cfa);
+    /* A copy: asking where it leads may bring news of mappings, and then rules are forgotten. */
+    struct unwind_rule guess = *rule;
+    enum step step = step_out_by(walk, &guess, ret_cfa);
+    if (step == STEP_ON)
+        return step;
+    *ret_cfa = 0;
+    enum step second = step_out_by(walk, other, ret_cfa);
+    return second == STEP_BROKEN && step == STEP_TRUNCATED ? step : second;
 }
 
 static uint64_t word_at(const uint8_t *bytes)
@@ -375,9 +450,10 @@ static void step_out_plainly(struct walk *walk, struct unwind_frames *frames)
     uint64_t *registers = walk->cpu.registers;
     uint64_t pc = walk->cpu.pc, own_avma = pc - (walk->is_exact ? 0 : 1), sp = registers[sp_number];
     uint32_t known = walk->cpu.known;
+    bool is_exact = walk->is_exact;
     size_t first = frames->count, count = first;
     while (count < frames->capacity) {
-        const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma);
+        const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma, is_exact);
         const uint8_t *at_cfa;
         if (!rule || !rule->plain_bytes || !(known >> rule->cfa_number & 1))
             break;
@@ -395,6 +471,7 @@ static void step_out_plainly(struct walk *walk, struct unwind_frames *frames)
         count++;
         pc = word_at(at_cfa + rule->return_address.offset) & machine->code_mask;
         own_avma = pc - 1;
+        is_exact = false;
     }
     frames->count = count;
     if (count == first)
@@ -409,7 +486,7 @@ static void step_out_plainly(struct walk *walk, struct unwind_frames *frames)
 static enum step step_out_of_any(struct walk *walk, struct unwind_frames *frames)
 {
     uint64_t own_avma = walk->cpu.pc - (walk->is_exact ? 0 : 1), cfa = 0;
-    const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma);
+    const struct unwind_rule *rule = find_rule(walk->unwinder, own_avma, walk->is_exact);
     /* The code that a signal handler returns to was not called, so it is at its very start. */
     frames->pcs[frames->count] = rule && rule->is_signal ? walk->cpu.pc : own_avma;
     enum step step = rule ? step_out(walk, rule, &cfa) : STEP_BROKEN;

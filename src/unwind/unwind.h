@@ -14,7 +14,7 @@
 #ifndef PITVIPER_UNWIND_UNWIND_H
 #define PITVIPER_UNWIND_UNWIND_H
 
-#include "unwind/unwind_table.h"
+#include "unwind/code_rules.h"
 
 enum { UNWIND_REGISTERS = 32 };
 
@@ -27,7 +27,7 @@ struct unwind_cpu {
 struct unwind_sample {
     struct unwind_cpu cpu;
     const uint8_t *stack; /* copy of the memory from `stack_avma` on; borrowed */
-    uint64_t stack_avma;  /* the stack pointer at the time of the sample */
+    uint64_t stack_avma;  /* the stack pointer at the time of the sample, or before it */
     size_t stack_bytes;   /* how many of them are valid (perf's dyn_size) */
     /* The stack that was left for this one, when a signal handler runs on a stack of its own. */
     const uint8_t *outer_stack;
@@ -54,13 +54,16 @@ struct unwind_frames {
 
 /* What the caller knows of an address. */
 struct unwind_code {
-    const struct unwind_table *table; /* NULL: only frame pointers can help */
-    uint64_t bias;                    /* avma - svma of the table */
-    const struct unwind_rule *rule;   /* for this very address; NULL: see the table */
+    struct unwind_table *table; /* NULL: there is none */
+    struct code_rules *code;    /* where the table says nothing; NULL: frame pointers */
+    uint64_t bias;              /* avma - svma of both */
+    /* The same with the process's memory, by avma, where `code` does not tell; NULL: none. */
+    struct code_rules *live_code;
+    bool is_certain; /* the code is known: what it says needs no check */
 };
 
-/* Finds the code at an avma; false when nothing executable is known to be there. Tables and rules
- * must stay valid until unwinder_forget or unwinder_close. */
+/* Finds the code at an avma; false when nothing executable is known to be there. Tables and
+ * code_rules must stay valid until unwinder_forget or unwinder_close. */
 struct unwind_finder {
     bool (*find)(void *context, uint64_t avma, struct unwind_code *ret_code);
     void *context;
@@ -87,12 +90,11 @@ void unwinder_forget(struct unwinder *unwinder);
 bool unwind_sample_from_perf(uint16_t elf_machine, uint64_t mask, const uint64_t *values,
                              struct unwind_sample *ret_sample);
 
-/* The rule for an address in code that has no table, from the code itself: the bytes around the
- * address, which is that of code[at]. NULL when they are not of a kind that is known. */
-const struct unwind_rule *unwind_rule_of_code(uint16_t elf_machine, const uint8_t *code,
-                                              size_t bytes, size_t at);
+/* The word at an avma, if the copy has it. */
+bool unwind_sample_word(const struct unwind_sample *sample, uint64_t avma, uint64_t *ret_word);
 
-/* Allocates nothing, and keeps nothing of the sample. */
+/* Keeps nothing of the sample. Only tables and code_rules allocate, for addresses that are new to
+ * them. */
 enum unwind_end unwind(struct unwinder *unwinder, const struct unwind_sample *sample,
                        struct unwind_frames *frames);
 

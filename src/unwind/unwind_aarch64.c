@@ -33,6 +33,7 @@ const struct unwind_machine unwind_aarch64 = {
     .code_mask = (UINT64_C(1) << 48) - 1,
     .frame_pointer_rule =
         {
+            .is_guess = 1,
             .cfa = UNWIND_CFA_REGISTER,
             .cfa_number = X29,
             .cfa_offset = 16,

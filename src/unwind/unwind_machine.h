@@ -3,7 +3,7 @@
 #ifndef PITVIPER_UNWIND_UNWIND_MACHINE_H
 #define PITVIPER_UNWIND_UNWIND_MACHINE_H
 
-#include "unwind/unwind_table.h"
+#include "unwind/code_rules.h"
 
 enum {
     UNWIND_NO_REGISTER = 0xff,
@@ -24,13 +24,19 @@ struct unwind_machine {
     uint64_t code_mask;                    /* the bits of a return address that are the address */
     struct unwind_rule frame_pointer_rule; /* for code of which nothing else is known */
     uint8_t perf_registers[64];            /* perf's number -> DWARF's, UNWIND_PERF_PC, or none */
-    /* See unwind_rule_of_code; NULL: no such code is known. */
-    const struct unwind_rule *(*code_rule)(const uint8_t *code, size_t bytes, size_t at);
+    /* The rule at an address, by the instructions from there on; false when they don't tell.
+     * `is_caller`: the one before was a call. NULL: nobody can follow the machine's code. */
+    bool (*follow)(const struct code_source *source, uint64_t address, bool is_caller,
+                   struct unwind_rule *ret_rule);
+    /* Whether the last of the `before` bytes before `end` are a call. NULL as above. */
+    bool (*is_behind_call)(const uint8_t *end, size_t before);
 };
 
 extern const struct unwind_machine unwind_x86_64, unwind_aarch64;
 
-const struct unwind_rule *unwind_code_rule_x86_64(const uint8_t *code, size_t bytes, size_t at);
+bool unwind_follow_x86_64(const struct code_source *source, uint64_t address, bool is_caller,
+                          struct unwind_rule *ret_rule);
+bool unwind_is_behind_call_x86_64(const uint8_t *end, size_t before);
 
 /* NULL for a machine that is not known. */
 const struct unwind_machine *unwind_machine_of(uint16_t elf_machine);

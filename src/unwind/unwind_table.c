@@ -1,57 +1,59 @@
 /* Call frame information is written per function, in any order, by compilers, assemblers and
- * linkers that may not agree. The table is made of it in four steps:
+ * linkers that may not agree. libLLVM has 95,000 functions, of which a program meets some hundreds;
+ * running all of their programs takes longer than the rings of a recording last. So only those are
+ * run that are asked for:
  *
- *     run       each function's program; its rows go behind each other, and each different rule
- *               is kept once: a hundred thousand rows have a few hundred rules
- *     sort      the functions by address (most files have them sorted already)
- *     cut       what overlaps the next function
- *     flatten   into one ascending array, with rows that say "nothing" in the gaps
+ *     index     where each function starts, and where its description is (cfi_index.c)
+ *     run       the program of a function that is asked for the first time; its rows go behind
+ *               those of others, and each different rule is kept once: a hundred thousand rows have
+ *               a few hundred rules
+ *     look up   the function in the index, the row in the function
+ *
+ * The answers are the same as if all had been run: a function ends where the next one starts, if
+ * not before. What .eh_frame does not describe may be in .debug_frame, which is not opened before
+ * that; a function of .debug_frame that starts inside one of .eh_frame does not count, and none
+ * goes on behind the start of one.
+ *
+ * .eh_frame_hdr gives the index for less than the section itself, but can be wrong or incomplete.
+ * What it leads to is a description that says itself which function it is for; if it is not the
+ * one, or if no function has the address and there are more than the header has, the section is
+ * walked through after all, once. What is damaged has no rules, and covers nothing.
  *
  * Only functions in executable segments count. Others are remains of code that the linker threw
- * away, or damage. Starts are 32 bits from the lowest function on: no object has 4 GB of code. */
+ * away, or damage. */
 #include "unwind/unwind_table.h"
 
-#include "base/checked.h"
-#include "base/cleanup.h"
-#include "base/hashtable.h"
-#include "elf/elf_compressed.h"
 #include "unwind/cfi_program.h"
+#include "unwind/unwind_machine.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SEGMENTS = 16 };
+/* --- rules ------------------------------------------------------------------------------------ */
 
-struct range {
-    uint64_t start, end;
-};
+/* How far below the CFA a place is; 0 when that is not what it is. */
+static uint32_t bytes_below_cfa(const struct unwind_place *place)
+{
+    return place->kind == UNWIND_AT_CFA && place->offset <= -(int32_t)sizeof(uint64_t)
+               ? (uint32_t) - (int64_t)place->offset
+               : 0;
+}
 
-struct row {
-    uint32_t delta; /* from the function's start */
-    uint16_t rule;
-};
-
-struct function {
-    uint64_t start_svma, end_svma;
-    size_t first_row, row_count;
-};
-
-struct builder {
-    struct unwind_table *table;
-    const struct unwind_machine *machine;
-    struct range code[MOST_SEGMENTS]; /* executable, by svma */
-    size_t code_count;
-    VECTOR(struct function) functions;
-    VECTOR(struct row) rows;
-    struct hashtable rule_index;
-    uint64_t function_svma; /* of the function that is being run */
-    size_t function_row;    /* its first row */
-};
-
-/* --- rules ---------------------------------------------------------------------------------------
- */
+uint32_t unwind_rule_plain_bytes(const struct unwind_rule *rule)
+{
+    uint32_t most = bytes_below_cfa(&rule->return_address);
+    if (!most || rule->cfa != UNWIND_CFA_REGISTER || rule->is_signal)
+        return 0;
+    for (unsigned i = 0; i < rule->place_count; i++) {
+        uint32_t bytes = bytes_below_cfa(&rule->places[i]);
+        if (!bytes)
+            return 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
 
 /* Places behind the last one are zero in all rules: they need not be looked at. */
 static size_t significant_bytes(const struct unwind_rule *rule)
@@ -59,16 +61,25 @@ static size_t significant_bytes(const struct unwind_rule *rule)
     return offsetof(struct unwind_rule, places) + rule->place_count * sizeof rule->places[0];
 }
 
+static int add_rule(struct unwind_table *table, const struct unwind_rule *rule, uint64_t hash)
+{
+    struct unwind_rule *kept = arena_alloc(&table->arena, sizeof *kept);
+    if (!kept || vector_reserve(&table->rules, table->rules.count + 1) < 0 ||
+        hashtable_add(&table->rule_index, hash, table->rules.count) < 0)
+        return -ENOMEM;
+    *kept = *rule;
+    return vector_push(&table->rules, kept);
+}
+
 /* The number of a rule; UNWIND_NO_RULE when there are too many. */
-static int number_rule(struct builder *builder, const struct unwind_rule *rule,
+static int number_rule(struct unwind_table *table, const struct unwind_rule *rule,
                        uint16_t *ret_number)
 {
-    struct unwind_table *table = builder->table;
     size_t bytes = significant_bytes(rule);
     uint64_t hash = hash_bytes(rule, bytes), known;
-    struct hashtable_probe probe = hashtable_probe(&builder->rule_index, hash);
+    struct hashtable_probe probe = hashtable_probe(&table->rule_index, hash);
     while (hashtable_next(&probe, &known)) {
-        if (memcmp(&table->rules.items[known], rule, bytes) == 0) {
+        if (memcmp(table->rules.items[known], rule, bytes) == 0) {
             *ret_number = (uint16_t)known;
             return 0;
         }
@@ -76,267 +87,244 @@ static int number_rule(struct builder *builder, const struct unwind_rule *rule,
     *ret_number = UNWIND_NO_RULE;
     if (table->rules.count >= UNWIND_NO_RULE)
         return 0;
-    if (hashtable_add(&builder->rule_index, hash, table->rules.count) < 0 ||
-        vector_push(&table->rules, *rule) < 0)
+    if (add_rule(table, rule, hash) < 0)
         return -ENOMEM;
     *ret_number = (uint16_t)(table->rules.count - 1);
     return 0;
 }
 
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* A function that is being run. */
+struct run {
+    struct unwind_table *table;
+    struct unwind_section *section;
+    struct unwind_function function;
+};
+
+/* Each row takes a byte of the section at least. More of them mean descriptions that lie in each
+ * other, where an index leads to that is there to waste memory. */
 static int take_row(void *context, uint64_t svma, const struct unwind_rule *rule)
 {
-    struct builder *builder = context;
-    uint64_t delta = svma - builder->function_svma;
+    struct run *run = context;
+    struct unwind_section *section = run->section;
+    uint64_t delta = svma - run->function.start_svma;
     uint16_t number;
-    if (delta > UINT32_MAX)
+    if (delta > UINT32_MAX || section->rows.count >= section->bytes.section.cursor.length)
         return -EBADMSG;
-    int error = number_rule(builder, rule, &number);
+    int error = number_rule(run->table, rule, &number);
     if (error < 0)
         return error;
-    if (builder->rows.count > builder->function_row &&
-        builder->rows.items[builder->rows.count - 1].rule == number)
+    if (section->rows.count > run->function.first_row &&
+        section->rows.items[section->rows.count - 1].rule == number)
         return 0;
-    return vector_push(&builder->rows, ((struct row){.delta = (uint32_t)delta, .rule = number}));
+    return vector_push(&section->rows,
+                       ((struct unwind_row){.delta = (uint32_t)delta, .rule = number}));
 }
 
-/* --- functions -----------------------------------------------------------------------------------
- */
-
-static bool is_in_code(const struct builder *builder, const struct cfi_function *function)
+/* Runs the program of an entry's function, and keeps it. One that is damaged is kept as one without
+ * rows. -EBADMSG when the entry is not that of a function. */
+static int run_function(struct unwind_table *table, struct unwind_section *section,
+                        struct cfi_index_entry *entry)
 {
-    for (size_t i = 0; i < builder->code_count; i++) {
-        const struct range *range = &builder->code[i];
-        if (function->start_svma >= range->start && function->start_svma < range->end)
-            return function->size <= range->end - function->start_svma;
-    }
-    return false;
-}
-
-static int add_function(struct builder *builder, const struct cfi_function *function)
-{
-    builder->function_svma = function->start_svma;
-    builder->function_row = builder->rows.count;
-    int error = cfi_program_run(builder->machine, function,
-                                (struct cfi_sink){.take = take_row, .context = builder});
+    struct cfi_function described;
+    if (!cfi_at(&section->bytes.section, entry->place, &described) ||
+        described.start_svma != entry->start_svma || !cfi_code_has(&table->code, &described))
+        return -EBADMSG;
+    struct run run = {.table = table, .section = section};
+    uint64_t end = described.start_svma + described.size;
+    uint64_t next = cfi_index_next_start(&section->index, entry);
+    run.function = (struct unwind_function){.start_svma = described.start_svma,
+                                            .end_svma = next < end ? next : end,
+                                            .first_row = section->rows.count};
+    int error = cfi_program_run(table->machine, &described,
+                                (struct cfi_sink){.take = take_row, .context = &run});
     if (error == -EBADMSG) {
-        builder->table->damaged++;
-        builder->rows.count = builder->function_row;
-        return 0;
+        section->rows.count = run.function.first_row;
+        run.function.end_svma = run.function.start_svma;
     }
-    if (error < 0)
-        return error;
-    return vector_push(
-        &builder->functions,
-        ((struct function){.start_svma = function->start_svma,
-                           .end_svma = function->start_svma + function->size,
-                           .first_row = builder->function_row,
-                           .row_count = builder->rows.count - builder->function_row}));
+    run.function.row_count = section->rows.count - run.function.first_row;
+    if (error == -ENOMEM || section->functions.count >= UINT32_MAX ||
+        vector_push(&section->functions, run.function) < 0) {
+        section->rows.count = run.function.first_row;
+        return -ENOMEM;
+    }
+    table->damaged += error == -EBADMSG;
+    entry->number = (uint32_t)section->functions.count;
+    return 0;
 }
 
-/* Whether one of the first `count` functions, which are sorted, has an address. */
-static bool is_covered(const struct builder *builder, size_t count, uint64_t svma)
+/* --- sections --------------------------------------------------------------------------------- */
+
+static void close_section(struct unwind_section *section)
 {
-    size_t low = 0, high = count;
+    cfi_bytes_done(&section->bytes);
+    cfi_index_done(&section->index);
+    vector_done(&section->functions);
+    vector_done(&section->rows);
+    *section = (struct unwind_section){0};
+}
+
+/* Makes the index of what is in the section. Functions get new numbers; rules stay. */
+static int walk_section(struct unwind_table *table, struct unwind_section *section)
+{
+    int error =
+        cfi_index_by_walk(&section->index, section->bytes.section, &table->code, &table->damaged);
+    if (error < 0)
+        return error;
+    section->is_by_header = false;
+    section->functions.count = 0;
+    section->rows.count = 0;
+    return 0;
+}
+
+/* The bytes of a section of the object; results as cfi_object_eh_frame. */
+static int find_bytes(const struct unwind_table *table, size_t number, struct cfi_bytes *ret_bytes)
+{
+    const struct elf_object *object = number == 2 ? table->debug : table->object;
+    if (!object)
+        return 0;
+    return number == 0 ? cfi_object_eh_frame(object, ret_bytes)
+                       : cfi_object_debug_frame(object, ret_bytes);
+}
+
+/* Opens a section when it is needed the first time. Without one, or with one that can't be read, it
+ * is empty. */
+static int open_section(struct unwind_table *table, size_t number)
+{
+    struct unwind_section *section = &table->sections[number];
+    struct cfi_header header;
+    if (section->is_open)
+        return 0;
+    int result = find_bytes(table, number, &section->bytes);
+    if (result == -ENOMEM)
+        return result;
+    section->is_open = true;
+    if (result <= 0) {
+        section->bytes = (struct cfi_bytes){0};
+        table->damaged += result < 0;
+        return 0;
+    }
+    int error = -ENOTSUP;
+    if (number == 0 && cfi_object_header(table->object, &header))
+        error = cfi_index_by_header(&section->index, &header, &section->bytes.section);
+    section->is_by_header = !error;
+    if (error == -ENOTSUP)
+        error = walk_section(table, section);
+    if (error < 0)
+        close_section(section);
+    return error;
+}
+
+/* --- look-up ---------------------------------------------------------------------------------- */
+
+/* The last function that starts at or before an address. -ENOENT when there is none, -EBADMSG when
+ * its entry of the index is wrong, -ENOMEM. */
+static int find_nearest(struct unwind_table *table, struct unwind_section *section, uint64_t svma,
+                        const struct unwind_function **ret_function)
+{
+    struct cfi_index_entry *entry = cfi_index_find(&section->index, svma);
+    if (!entry)
+        return -ENOENT;
+    int error = entry->number ? 0 : run_function(table, section, entry);
+    if (!error)
+        *ret_function = &section->functions.items[entry->number - 1];
+    return error;
+}
+
+/* Whether .eh_frame_hdr is said to have all there is. Much code has no description (_init, in every
+ * library), and counting takes a tenth of the time of walking. */
+static bool has_all(struct unwind_section *section)
+{
+    if (!section->is_complete)
+        section->is_complete = cfi_count(section->bytes.section) == section->index.entries.count;
+    return section->is_complete;
+}
+
+/* As find_nearest, in a section that may not be open yet, and whatever .eh_frame_hdr says. */
+static int find_in_section(struct unwind_table *table, size_t number, uint64_t svma,
+                           const struct unwind_function **ret_function)
+{
+    struct unwind_section *section = &table->sections[number];
+    int error = open_section(table, number);
+    if (error < 0)
+        return error;
+    error = find_nearest(table, section, svma, ret_function);
+    if (!section->is_by_header || error == -ENOMEM || (!error && svma < (*ret_function)->end_svma))
+        return error;
+    if (error != -EBADMSG && has_all(section))
+        return error;
+    error = walk_section(table, section);
+    return error < 0 ? error : find_nearest(table, section, svma, ret_function);
+}
+
+static bool is_code(const struct unwind_table *table, uint64_t svma)
+{
+    struct cfi_function byte = {.start_svma = svma, .size = 1};
+    return cfi_code_has(&table->code, &byte);
+}
+
+/* The function at an address, and the section that describes it; NULL when there is none. */
+static const struct unwind_function *find_function(struct unwind_table *table, uint64_t svma,
+                                                   const struct unwind_section **ret_section)
+{
+    uint64_t taken_svma = 0; /* where that ends which sections before have */
+    for (size_t i = 0; i < UNWIND_SECTIONS && is_code(table, svma); i++) {
+        const struct unwind_function *function;
+        int error = find_in_section(table, i, svma, &function);
+        if (error == -ENOMEM)
+            break;
+        if (error || function->start_svma < taken_svma)
+            continue;
+        *ret_section = &table->sections[i];
+        if (svma < function->end_svma)
+            return function;
+        if (function->row_count)
+            taken_svma = function->end_svma;
+    }
+    return NULL;
+}
+
+const struct unwind_rule *unwind_table_find(struct unwind_table *table, uint64_t svma)
+{
+    const struct unwind_section *section;
+    const struct unwind_function *function = find_function(table, svma, &section);
+    if (!function)
+        return NULL;
+    const struct unwind_row *rows = section->rows.items + function->first_row;
+    size_t low = 0, high = function->row_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (builder->functions.items[middle].start_svma <= svma)
+        if (rows[middle].delta <= svma - function->start_svma)
             low = middle + 1;
         else
             high = middle;
     }
-    return low && svma < builder->functions.items[low - 1].end_svma;
+    uint16_t rule = low ? rows[low - 1].rule : UNWIND_NO_RULE;
+    return rule == UNWIND_NO_RULE ? NULL : table->rules.items[rule];
 }
 
-static int compare_functions(const void *left, const void *right)
+bool unwind_table_function(struct unwind_table *table, uint64_t svma, struct cfi_range *ret_range)
 {
-    const struct function *a = left, *b = right;
-    if (a->start_svma != b->start_svma)
-        return a->start_svma < b->start_svma ? -1 : 1;
-    return a->first_row < b->first_row ? -1 : a->first_row > b->first_row;
-}
-
-static void sort_functions(struct builder *builder)
-{
-    struct function *items = builder->functions.items;
-    for (size_t i = 1; i < builder->functions.count; i++) {
-        if (compare_functions(&items[i - 1], &items[i]) > 0) {
-            qsort(items, builder->functions.count, sizeof *items, compare_functions);
-            return;
-        }
-    }
-}
-
-/* Adds the functions of a section that none of the sections before it has. */
-static int add_section(struct builder *builder, struct cfi_section *section)
-{
-    size_t before = builder->functions.count;
-    struct cfi_function function;
-    for (;;) {
-        int result = cfi_next(section, &function);
-        if (result == 0)
-            break;
-        if (result < 0) {
-            builder->table->damaged++;
-            continue;
-        }
-        if (!function.size || !is_in_code(builder, &function) ||
-            is_covered(builder, before, function.start_svma))
-            continue;
-        if (add_function(builder, &function) < 0)
-            return -ENOMEM;
-    }
-    sort_functions(builder);
-    return 0;
-}
-
-/* --- the flat table ------------------------------------------------------------------------------
- */
-
-static void put_row(struct unwind_table *table, uint64_t svma, uint16_t rule)
-{
-    uint32_t start = (uint32_t)(svma - table->base_svma);
-    if (table->row_count && table->starts[table->row_count - 1] == start)
-        table->row_count--;
-    if (table->row_count && table->rule_of[table->row_count - 1] == rule)
-        return;
-    table->starts[table->row_count] = start;
-    table->rule_of[table->row_count++] = rule;
-}
-
-static int flatten(struct builder *builder)
-{
-    struct unwind_table *table = builder->table;
-    size_t count = builder->functions.count, most_rows = builder->rows.count + count + 1;
-    if (!count)
-        return 0;
-    table->base_svma = builder->functions.items[0].start_svma;
-    table->starts = calloc(most_rows, sizeof *table->starts);
-    table->rule_of = calloc(most_rows, sizeof *table->rule_of);
-    if (!table->starts || !table->rule_of)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const struct function *function = &builder->functions.items[i];
-        uint64_t end = function->end_svma;
-        if (i + 1 < count && function[1].start_svma < end)
-            end = function[1].start_svma;
-        if (end - table->base_svma >= UINT32_MAX)
-            break;
-        for (size_t row = 0; row < function->row_count; row++) {
-            const struct row *from = &builder->rows.items[function->first_row + row];
-            if (from->delta >= end - function->start_svma)
-                break;
-            put_row(table, function->start_svma + from->delta, from->rule);
-        }
-        put_row(table, end, UNWIND_NO_RULE);
-        table->end_svma = end;
-    }
-    return 0;
-}
-
-static int finish(struct builder *builder, int error)
-{
-    if (!error)
-        error = flatten(builder);
-    vector_done(&builder->functions);
-    vector_done(&builder->rows);
-    hashtable_done(&builder->rule_index);
-    if (error < 0)
-        unwind_table_done(builder->table);
-    return error;
-}
-
-/* --- where the bytes are -------------------------------------------------------------------------
- */
-
-static void find_code(struct builder *builder, const struct elf_file *elf)
-{
-    Elf64_Phdr segment;
-    for (size_t i = 0; elf_file_segment(elf, i, &segment); i++) {
-        uint64_t end;
-        if (segment.p_type == PT_LOAD && segment.p_flags & PF_X &&
-            builder->code_count < MOST_SEGMENTS &&
-            checked_add_u64(segment.p_vaddr, segment.p_memsz, &end))
-            builder->code[builder->code_count++] = (struct range){segment.p_vaddr, end};
-    }
-}
-
-/* .eh_frame of a file without section headers: .eh_frame_hdr, which is a segment, points to it. How
- * long it is nobody says; it ends with an entry of length 0. */
-static bool eh_frame_by_segment(const struct elf_file *elf, struct cfi_section *ret_section)
-{
-    Elf64_Phdr header = {0}, segment;
-    for (size_t i = 0; header.p_type != PT_GNU_EH_FRAME; i++) {
-        if (!elf_file_segment(elf, i, &header))
-            return false;
-    }
-    struct cursor cursor = elf->cursor;
-    cursor_seek(&cursor, header.p_offset);
-    cursor = cursor_sub(&cursor, header.p_filesz);
-    uint8_t version = cursor_u8(&cursor), encoding = cursor_u8(&cursor);
-    cursor_skip(&cursor, 2);
-    uint64_t svma = cfi_pointer(&cursor, header.p_vaddr, encoding);
-    if (!cursor_ok(&cursor) || version != 1)
+    const struct unwind_section *section;
+    const struct unwind_function *function = find_function(table, svma, &section);
+    if (!function)
         return false;
-    for (size_t i = 0; elf_file_segment(elf, i, &segment); i++) {
-        if (segment.p_type != PT_LOAD || svma < segment.p_vaddr ||
-            svma - segment.p_vaddr >= segment.p_filesz)
-            continue;
-        struct cursor content = elf->cursor;
-        cursor_seek(&content, segment.p_offset);
-        cursor_skip(&content, svma - segment.p_vaddr);
-        *ret_section = (struct cfi_section){
-            .cursor = cursor_sub(&content, segment.p_filesz - (svma - segment.p_vaddr)),
-            .svma = svma,
-            .ends_at_zero = true};
-        return cursor_ok(&content);
-    }
-    return false;
+    *ret_range = (struct cfi_range){function->start_svma, function->end_svma};
+    return true;
 }
 
-/* Adds the functions of a section, if there is one of this name. What can't be read counts as one
- * frame description that is damaged. */
-static int add_section_named(struct builder *builder, const struct elf_file *elf, const char *name)
-{
-    Elf64_Shdr header;
-    CLEANUP(cleanup_free) uint8_t *owned = NULL;
-    if (!elf_file_section_named(elf, name, &header))
-        return 0;
-    struct cfi_section section = {.svma = header.sh_addr,
-                                  .is_debug_frame = strcmp(name, ".debug_frame") == 0};
-    int error = elf_compressed_content(elf, &header, &section.cursor, &owned);
-    if (error == -ENOMEM)
-        return error;
-    if (error < 0) {
-        builder->table->damaged++;
-        return 0;
-    }
-    return add_section(builder, &section);
-}
-
-static int add_eh_frame(struct builder *builder, const struct elf_file *elf)
-{
-    Elf64_Shdr header;
-    struct cfi_section section;
-    if (!elf_file_section_named(elf, ".eh_frame", &header) && eh_frame_by_segment(elf, &section))
-        return add_section(builder, &section);
-    return add_section_named(builder, elf, ".eh_frame");
-}
+/* --- tables ----------------------------------------------------------------------------------- */
 
 int unwind_table_init(struct unwind_table *table, const struct elf_object *object,
                       const struct elf_object *debug)
 {
-    *table = (struct unwind_table){0};
-    struct builder builder = {.table = table};
-    builder.machine = unwind_machine_of(object->elf.header.e_machine);
-    if (!builder.machine)
+    *table = (struct unwind_table){.object = object, .debug = debug};
+    table->machine = unwind_machine_of(object->elf.header.e_machine);
+    if (!table->machine)
         return -ENOTSUP;
-    find_code(&builder, &object->elf);
-    int error = add_eh_frame(&builder, &object->elf);
-    if (!error)
-        error = add_section_named(&builder, &object->elf, ".debug_frame");
-    if (!error && debug)
-        error = add_section_named(&builder, &debug->elf, ".debug_frame");
-    return finish(&builder, error);
+    cfi_object_code(object, &table->code);
+    return 0;
 }
 
 /* The lowest address that the section's functions start at. */
@@ -357,42 +345,34 @@ static uint64_t lowest_start(struct cfi_section section)
 int unwind_table_init_jit(struct unwind_table *table, uint16_t elf_machine,
                           const struct unwind_jit *jit)
 {
-    *table = (struct unwind_table){0};
-    struct builder builder = {.table = table, .code = {{0, jit->code_size}}, .code_count = 1};
-    builder.machine = unwind_machine_of(elf_machine);
-    if (!builder.machine)
+    *table = (struct unwind_table){.code = {.ranges = {{0, jit->code_size}}, .count = 1}};
+    table->machine = unwind_machine_of(elf_machine);
+    if (!table->machine)
         return -ENOTSUP;
-    struct cfi_section section = {.svma = (jit->code_size + 7) & ~(uint64_t)7,
-                                  .ends_at_zero = true};
+    struct unwind_section *section = &table->sections[0];
+    struct cfi_section *cfi = &section->bytes.section;
+    section->is_open = true;
+    cfi->svma = (jit->code_size + 7) & ~(uint64_t)7;
+    cfi->ends_at_zero = true;
     if (jit->eh_frame_hdr_size <= jit->size)
-        cursor_init(&section.cursor, "jitdump", jit->data, jit->size - jit->eh_frame_hdr_size);
-    uint64_t lowest = lowest_start(section);
+        cursor_init(&cfi->cursor, "jitdump", jit->data, jit->size - jit->eh_frame_hdr_size);
+    uint64_t lowest = lowest_start(*cfi);
     if (lowest >= jit->code_size)
-        section.svma -= lowest;
-    return finish(&builder, add_section(&builder, &section));
+        cfi->svma -= lowest;
+    int error = cfi_bytes_keep(&section->bytes);
+    if (!error)
+        error = walk_section(table, section);
+    if (error < 0)
+        unwind_table_done(table);
+    return error;
 }
 
 void unwind_table_done(struct unwind_table *table)
 {
-    free(table->starts);
-    free(table->rule_of);
+    for (size_t i = 0; i < UNWIND_SECTIONS; i++)
+        close_section(&table->sections[i]);
     vector_done(&table->rules);
+    hashtable_done(&table->rule_index);
+    arena_done(&table->arena);
     *table = (struct unwind_table){0};
-}
-
-const struct unwind_rule *unwind_table_find(const struct unwind_table *table, uint64_t svma)
-{
-    uint64_t wanted = svma - table->base_svma;
-    if (svma < table->base_svma || svma >= table->end_svma)
-        return NULL;
-    size_t low = 0, high = table->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->starts[middle] <= wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint16_t rule = low ? table->rule_of[low - 1] : UNWIND_NO_RULE;
-    return rule == UNWIND_NO_RULE ? NULL : &table->rules.items[rule];
 }

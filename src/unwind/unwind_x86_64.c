@@ -24,6 +24,7 @@ const struct unwind_machine unwind_x86_64 = {
     .code_mask = UINT64_MAX,
     .frame_pointer_rule =
         {
+            .is_guess = 1,
             .cfa = UNWIND_CFA_REGISTER,
             .cfa_number = RBP,
             .cfa_offset = 16,
@@ -31,7 +32,8 @@ const struct unwind_machine unwind_x86_64 = {
             .place_count = 1,
             .places = {{.kind = UNWIND_AT_CFA, .offset = -16, .target = RBP}},
         },
-    .code_rule = unwind_code_rule_x86_64,
+    .follow = unwind_follow_x86_64,
+    .is_behind_call = unwind_is_behind_call_x86_64,
     .perf_registers =
         {0, 3, 2, 1, 4, 5,                                        /* rax, rbx, rcx, rdx, rsi, rdi */
          RBP, RSP, UNWIND_PERF_PC, [9 ... 15] = UNWIND_PERF_NONE, /* flags, segments */

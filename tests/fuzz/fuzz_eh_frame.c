@@ -1,5 +1,5 @@
-/* Any bytes as .eh_frame of generated code: nothing is read out of bounds, the table is sorted,
- * every row is found, and stacks can be walked by it.
+/* Any bytes as .eh_frame of generated code: nothing is read out of bounds, the index is sorted,
+ * rules are those of functions, and stacks can be walked by them.
  *
  *     input: code size (2 bytes), size of .eh_frame_hdr (2 bytes), .eh_frame, .eh_frame_hdr */
 #include "unwind/unwind.h"
@@ -24,17 +24,23 @@ static bool find_code(void *table, uint64_t avma, struct unwind_code *ret_code)
     return avma >= CODE_AVMA && avma < CODE_AVMA + 0x10000;
 }
 
-static void check_table(const struct unwind_table *table)
+/* What is found for one address after the other. */
+static void check_table(struct unwind_table *table, uint16_t code_size)
 {
-    for (size_t i = 0; i < table->row_count; i++) {
-        REQUIRE(!i || table->starts[i - 1] < table->starts[i]);
-        uint16_t number = table->rule_of[i];
-        const struct unwind_rule *rule =
-            unwind_table_find(table, table->base_svma + table->starts[i]);
-        REQUIRE(number == UNWIND_NO_RULE ? !rule : rule == &table->rules.items[number]);
+    const struct cfi_index *index = &table->sections[0].index;
+    for (size_t i = 1; i < index->entries.count; i++)
+        REQUIRE(index->entries.items[i - 1].start_svma < index->entries.items[i].start_svma);
+    for (uint64_t svma = 0; svma <= code_size; svma++) {
+        const struct unwind_rule *rule = unwind_table_find(table, svma);
+        struct cfi_range range;
+        bool is_in_function = unwind_table_function(table, svma, &range);
+        REQUIRE(!rule || is_in_function);
+        REQUIRE(!is_in_function || (range.start_svma <= svma && svma < range.end_svma));
+        REQUIRE(!is_in_function || range.end_svma <= code_size);
+        REQUIRE(rule == unwind_table_find(table, svma));
     }
     for (size_t i = 0; i < table->rules.count; i++)
-        REQUIRE(table->rules.items[i].place_count <= UNWIND_SAVED_MOST);
+        REQUIRE(table->rules.items[i]->place_count <= UNWIND_SAVED_MOST);
 }
 
 /* The stack is full of return addresses into the code, and of pointers into itself. */
@@ -78,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct unwind_table table;
         if (unwind_table_init_jit(&table, MACHINES[i], &jit) < 0)
             continue;
-        check_table(&table);
+        check_table(&table, code_size);
         walk(MACHINES[i], &table, code_size);
         unwind_table_done(&table);
     }

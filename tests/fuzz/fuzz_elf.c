@@ -29,16 +29,36 @@ static void check_symbols(const struct elf_object *object)
     elf_symtab_done(&symtab);
 }
 
+static void check_rule(struct unwind_table *table, uint64_t svma)
+{
+    const struct unwind_rule *rule = unwind_table_find(table, svma);
+    struct cfi_range range;
+    bool is_in_function = unwind_table_function(table, svma, &range);
+    REQUIRE(!rule || is_in_function);
+    REQUIRE(!is_in_function || (range.start_svma <= svma && svma < range.end_svma));
+    REQUIRE(!rule || rule->place_count <= UNWIND_SAVED_MOST);
+}
+
+/* At the borders of the code, and of all functions that .eh_frame_hdr has, or the section: which of
+ * them the index is made of can change with each question. */
 static void check_table(const struct elf_object *object)
 {
     struct unwind_table table;
     if (unwind_table_init(&table, object, object) < 0)
         return;
-    for (size_t i = 0; i < table.row_count; i++) {
-        REQUIRE(!i || table.starts[i - 1] < table.starts[i]);
-        const struct unwind_rule *rule =
-            unwind_table_find(&table, table.base_svma + table.starts[i]);
-        REQUIRE(!rule == (table.rule_of[i] == UNWIND_NO_RULE));
+    for (size_t i = 0; i < table.code.count; i++) {
+        check_rule(&table, table.code.ranges[i].start_svma);
+        check_rule(&table, table.code.ranges[i].end_svma - 1);
+    }
+    for (size_t i = 0; i < UNWIND_SECTIONS; i++) {
+        const struct cfi_index *index = &table.sections[i].index;
+        for (size_t j = 0; j < index->entries.count; j++) {
+            uint64_t start_svma = index->entries.items[j].start_svma;
+            REQUIRE(!j || index->entries.items[j - 1].start_svma < start_svma);
+            check_rule(&table, start_svma + 1);
+            check_rule(&table, start_svma - 1);
+        }
+        REQUIRE(table.sections[i].rows.count <= table.sections[i].bytes.section.cursor.length);
     }
     unwind_table_done(&table);
 }

@@ -54,9 +54,9 @@ static void make_recording(struct recording *recording)
         .attr = {.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_PERIOD,
                  .sample_id_all = 1}};
-    *recording = (struct recording){.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
-    REQUIRE(recording->fd >= 0);
-    REQUIRE(perfdata_writer_open(recording->fd, &event, 1, &recording->writer) == 0);
+    *recording = (struct recording){.file.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    REQUIRE(recording->file.fd >= 0);
+    REQUIRE(perfdata_writer_open(recording->file.fd, &event, 1, &recording->writer) == 0);
     REQUIRE(python_functions_init(&recording->functions, NULL, "fuzz") == 0);
 }
 
@@ -84,9 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(counts->samples <= end / (3 * sizeof(uint64_t)));
     process_close(process);
     process_room_done(&context.room);
+    programs_done(&context.programs);
     code_files_done(&files);
     python_functions_done(&recording.functions);
     perfdata_writer_close(recording.writer);
-    close(recording.fd);
+    close(recording.file.fd);
     return 0;
 }

@@ -12,7 +12,8 @@ import sys
 import time
 import zlib
 
-# Work of ten milliseconds or so: what it costs to call it does not count, and each gets samples.
+# Work of ten milliseconds or so: what it costs to call it does not count, and each gets samples. Shorter
+# than the time between two samples, a part would have as many as chance gives it.
 DIGITS = "0123456789" * 1000000
 
 
@@ -72,7 +73,7 @@ def python_code():
 NUMBERS = [(n * 7919) % 100003 for n in range(20000)]
 JSON = json.dumps([{"name": str(n), "values": [n, n + 1, n + 2]} for n in range(2000)])
 TEXT = "123abc 45def 6789ghijk " * 2000
-BYTES = DIGITS[:150000].encode()
+BYTES = DIGITS[:300000].encode()
 
 
 def languages(seconds):
@@ -81,7 +82,8 @@ def languages(seconds):
     while time.process_time() < end:
         for part in (sorting, json_text, regex, compression, python_code):
             begin = time.process_time()
-            part()
+            for _ in range(10):
+                part()
             times[part.__name__] = times.get(part.__name__, 0) + time.process_time() - begin
     return times
 

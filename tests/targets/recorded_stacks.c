@@ -118,7 +118,7 @@ bool recorded_stacks_find(void *context, uint64_t avma, struct unwind_code *ret_
 {
     const struct recorded_stacks *stacks = context;
     for (size_t i = stacks->modules.count; i-- > 0;) {
-        const struct recorded_module *module = &stacks->modules.items[i];
+        struct recorded_module *module = &stacks->modules.items[i];
         if (avma < module->mapping.start_avma ||
             avma - module->mapping.start_avma >= module->mapping.length)
             continue;

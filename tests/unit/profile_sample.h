@@ -27,6 +27,8 @@ struct recording {
     int fd;
     struct perfdata_writer *writer;
     struct profile_options options;
+    const char *written_by; /* as perf's version; NULL: unsaid */
+    uint16_t misc;          /* of the samples to come, besides where they are */
 };
 
 struct mapped {
@@ -57,6 +59,8 @@ static inline void recording_begin(struct recording *recording)
     recording->options = profile_options_default();
     recording->options.tmp_dir = recording->folder;
     recording->options.buildid_dir = recording->folder;
+    recording->written_by = NULL;
+    recording->misc = 0;
 }
 
 static inline void recording_add(struct recording *recording, struct perfdata_record record)
@@ -113,17 +117,17 @@ static inline void recording_sample(struct recording *recording, uint64_t time_n
                                     size_t count, const uint64_t *chain)
 {
     bool is_kernel = count && chain[0] == KERNEL;
-    recording_add(recording,
-                  (struct perfdata_record){.type = PERF_RECORD_SAMPLE,
-                                           .misc = is_kernel ? PERF_RECORD_MISC_KERNEL
-                                                             : PERF_RECORD_MISC_USER,
-                                           .time_ns = time_ns,
-                                           .pid = pid,
-                                           .tid = pid,
-                                           .sample = {.ip_avma = count > 1 ? chain[1] : 0,
-                                                      .period = 1000,
-                                                      .callchain = chain,
-                                                      .callchain_length = count}});
+    recording_add(recording, (struct perfdata_record){
+                                 .type = PERF_RECORD_SAMPLE,
+                                 .misc = recording->misc | (is_kernel ? PERF_RECORD_MISC_KERNEL
+                                                                      : PERF_RECORD_MISC_USER),
+                                 .time_ns = time_ns,
+                                 .pid = pid,
+                                 .tid = pid,
+                                 .sample = {.ip_avma = count > 1 ? chain[1] : 0,
+                                            .period = 1000,
+                                            .callchain = chain,
+                                            .callchain_length = count}});
 }
 
 /* Writes a file into the folder of the recording. */
@@ -140,7 +144,10 @@ static inline void recording_file(const struct recording *recording, const char 
 
 static inline void recording_finish(struct recording *recording)
 {
-    struct perfdata_info info = {.arch = "x86_64", .cpus_online = 1, .cpus_available = 1};
+    struct perfdata_info info = {.arch = "x86_64",
+                                 .perf_version = recording->written_by,
+                                 .cpus_online = 1,
+                                 .cpus_available = 1};
     assert_int_equal(perfdata_writer_finish(recording->writer, &info), 0);
     perfdata_writer_close(recording->writer);
     close(recording->fd);

@@ -144,6 +144,58 @@ static void chains_are_cut_at_the_longest_that_is_asked_for(void **state)
     profile_free(profile);
 }
 
+/* The same chain four times, told to have ended in each way, and not told. */
+static struct profile *load_ends(const char *written_by)
+{
+    static const uint64_t chain[] = {USER, 0x1210, 0x1110, 0x1010};
+    begin();
+    recording.written_by = written_by;
+    for (enum perfdata_stack_end end = 0; end <= PERFDATA_STACK_BROKEN; end++) {
+        recording.misc = perfdata_stack_end_misc(end);
+        recording_sample(&recording, 10 + end, PID, 4, chain);
+    }
+    return recording_load(&recording);
+}
+
+static void our_recorder_says_how_stacks_ended(void **state)
+{
+    (void)state;
+    struct profile *profile = load_ends("pitviper 0.1.0, by timers");
+    const struct profile_sample *samples = profile->samples.items;
+    assert_int_equal(samples[PERFDATA_STACK_COMPLETE].end, PROFILE_STACK_COMPLETE);
+    assert_int_equal(samples[PERFDATA_STACK_TRUNCATED].end, PROFILE_STACK_TRUNCATED);
+    assert_int_equal(samples[PERFDATA_STACK_BROKEN].end, PROFILE_STACK_BROKEN);
+    assert_int_equal(samples[PERFDATA_STACK_UNTOLD].end, PROFILE_STACK_BROKEN); /* by its name */
+    for (size_t i = 0; i < profile->samples.count; i++) {
+        assert_string_equal(stack_of(profile, i), "py::outer:/a.py;py::inner:/a.py;helper");
+        assert_false(samples[i].waiting);
+    }
+    profile_free(profile);
+}
+
+static void others_do_not_say_how_stacks_ended(void **state)
+{
+    (void)state;
+    struct profile *profile = load_ends("6.1.187");
+    assert_int_equal(profile->losses.broken, 4);
+    profile_free(profile);
+}
+
+static void a_chain_that_is_cut_here_is_not_complete(void **state)
+{
+    (void)state;
+    begin();
+    recording.written_by = "pitviper 0.1.0, by timers";
+    recording.misc = perfdata_stack_end_misc(PERFDATA_STACK_COMPLETE);
+    recording.options.max_stack = 2;
+    recording_sample(&recording, 10, PID, 3, (uint64_t[]){USER, 0x1110, 0x1010});
+    recording_sample(&recording, 11, PID, 4, (uint64_t[]){USER, 0x1210, 0x1110, 0x1010});
+    struct profile *profile = recording_load(&recording);
+    assert_int_equal(profile->samples.items[0].end, PROFILE_STACK_COMPLETE);
+    assert_int_equal(profile->samples.items[1].end, PROFILE_STACK_TRUNCATED);
+    profile_free(profile);
+}
+
 static void an_unknown_marker_makes_a_chain_worthless(void **state)
 {
     (void)state;
@@ -229,6 +281,9 @@ int main(void)
         cmocka_unit_test(exec_leaves_mappings_until_others_are_over_them),
         cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
         cmocka_unit_test(chains_are_cut_at_the_longest_that_is_asked_for),
+        cmocka_unit_test(our_recorder_says_how_stacks_ended),
+        cmocka_unit_test(others_do_not_say_how_stacks_ended),
+        cmocka_unit_test(a_chain_that_is_cut_here_is_not_complete),
         cmocka_unit_test(an_unknown_marker_makes_a_chain_worthless),
         cmocka_unit_test(loading_can_be_cancelled),
         cmocka_unit_test(what_is_no_recording_is_refused_with_a_reason),

@@ -10,6 +10,7 @@
 struct program {
     struct profile *profile;
     uint32_t start, eval, module, work, helper, memcpy, extension, syscall, gc;
+    uint32_t take_gil, epoll, read;
 };
 
 static struct program make_program(void)
@@ -29,6 +30,9 @@ static struct program make_program(void)
     p.helper = build_frame(p.profile, jit, "py::helper:/app.py", 0x3000);
     p.memcpy = build_frame(p.profile, libc, "memcpy", 0x100);
     p.extension = build_frame(p.profile, json, "scan_once", 0x100);
+    p.take_gil = build_frame(p.profile, python, "take_gil", 0x400);
+    p.epoll = build_frame(p.profile, libc, "epoll_wait", 0x200);
+    p.read = build_frame(p.profile, libc, "read", 0x300);
     p.syscall = build_frame(p.profile, kernel, "sys_read", 0xffffffff81000000);
     return p;
 }
@@ -170,11 +174,124 @@ static void without_python_functions_it_says_how_to_record(void **state)
     free_profile(p.profile);
 }
 
+static void without_samples_it_says_how_to_get_some(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    p.profile->info.perf_version = "pitviper 0.1.0"; /* nothing was interrupted */
+    const char *text = page(p.profile, (struct summary_style){0});
+    assert_non_null(strstr(text, "There are no samples"));
+    assert_non_null(strstr(text, "pitviper record -e wall"));
+    assert_null(strstr(text, "no Python functions"));
+    assert_null(strstr(text, "where the time goes"));
+    free_profile(p.profile);
+}
+
 static void an_empty_profile_has_an_empty_page(void **state)
 {
     (void)state;
     struct program p = make_program();
     assert_non_null(strstr(page(p.profile, (struct summary_style){0}), "0 samples"));
+    free_profile(p.profile);
+}
+
+/* A sample of a thread that waits: in `python`, called by the module; there in the function `c`. */
+static void build_wait(const struct program *p, int32_t thread, uint32_t python, uint32_t c)
+{
+    build_sample(p->profile, "py", thread, 1, CHAIN(p->module, p->eval, python, p->eval, c));
+    p->profile->samples.items[p->profile->samples.count - 1].waiting = true;
+}
+
+/* How many samples are told as waiting for this, in any place. */
+static uint64_t samples_that_wait(const struct program *p, enum wait_kind kind)
+{
+    struct summary summary;
+    uint64_t samples = 0, all = 0;
+    assert_int_equal(summary_init(&summary, p->profile), 0);
+    for (size_t i = 0; i < summary.waits.count; i++) {
+        assert_int_equal(summary.waits.items[i].samples, summary.waits.items[i].weight);
+        all += summary.waits.items[i].samples;
+        if (summary.waits.items[i].kind == kind)
+            samples += summary.waits.items[i].samples;
+    }
+    assert_int_equal(all, summary.waiting_samples);
+    for (size_t i = 0; i < summary.functions.count; i++)
+        assert_true(summary.functions.items[i].waiting_samples <=
+                    summary.functions.items[i].total_samples);
+    summary_done(&summary);
+    return samples;
+}
+
+static void a_wait_that_our_signal_ended_goes_on_while_it_needs_the_gil(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_wait(&p, 1, p.work, p.epoll);
+    build_wait(&p, 1, p.work, p.take_gil);
+    build_wait(&p, 1, p.work, p.take_gil);
+    build_wait(&p, 1, p.work, p.epoll);
+    assert_int_equal(samples_that_wait(&p, WAIT_READY), 4);
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 0);
+    free_profile(p.profile);
+}
+
+static void the_first_sample_of_a_thread_may_wait_for_the_gil(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_wait(&p, 1, p.work, p.epoll);
+    build_wait(&p, 2, p.work, p.take_gil); /* another thread */
+    build_wait(&p, 2, p.work, p.take_gil);
+    build_wait(&p, 1, p.work, p.take_gil);
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 2);
+    assert_int_equal(samples_that_wait(&p, WAIT_READY), 2);
+    free_profile(p.profile);
+}
+
+static void a_thread_that_went_on_in_python_waits_for_the_gil(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_wait(&p, 1, at_line(p.profile, p.work, 7), p.epoll);
+    build_wait(&p, 1, at_line(p.profile, p.work, 8), p.take_gil);
+    build_wait(&p, 1, p.helper, p.epoll);
+    build_wait(&p, 1, p.work, p.take_gil);
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 2);
+    free_profile(p.profile);
+}
+
+static void a_thread_that_ran_waits_for_the_gil(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_wait(&p, 1, p.work, p.epoll);
+    build_sample(p.profile, "py", 1, 1, CHAIN(p.module, p.eval, p.work, p.eval));
+    build_wait(&p, 1, p.work, p.take_gil);
+    build_wait(&p, 1, p.work, p.memcpy); /* could run, or does what is not known */
+    build_wait(&p, 1, p.work, p.take_gil);
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 2);
+    free_profile(p.profile);
+}
+
+static void a_wait_that_the_kernel_repeats_needs_no_gil(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_wait(&p, 1, p.work, p.read);
+    build_wait(&p, 1, p.work, p.take_gil); /* so something was read */
+    assert_int_equal(samples_that_wait(&p, WAIT_FILE), 1);
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 1);
+    free_profile(p.profile);
+}
+
+static void threads_without_python_functions_are_not_ours_to_repeat(void **state)
+{
+    (void)state;
+    struct program p = make_program();
+    build_sample(p.profile, "py", 1, 1, CHAIN(p.start, p.epoll));
+    build_sample(p.profile, "py", 1, 1, CHAIN(p.start, p.take_gil));
+    p.profile->samples.items[0].waiting = p.profile->samples.items[1].waiting = true;
+    assert_int_equal(samples_that_wait(&p, WAIT_GIL), 1);
     free_profile(p.profile);
 }
 
@@ -207,7 +324,14 @@ int main(void)
         cmocka_unit_test(the_page_shows_functions_places_and_quality),
         cmocka_unit_test(colour_comes_only_when_asked_for),
         cmocka_unit_test(without_python_functions_it_says_how_to_record),
+        cmocka_unit_test(without_samples_it_says_how_to_get_some),
         cmocka_unit_test(an_empty_profile_has_an_empty_page),
+        cmocka_unit_test(a_wait_that_our_signal_ended_goes_on_while_it_needs_the_gil),
+        cmocka_unit_test(the_first_sample_of_a_thread_may_wait_for_the_gil),
+        cmocka_unit_test(a_thread_that_went_on_in_python_waits_for_the_gil),
+        cmocka_unit_test(a_thread_that_ran_waits_for_the_gil),
+        cmocka_unit_test(a_wait_that_the_kernel_repeats_needs_no_gil),
+        cmocka_unit_test(threads_without_python_functions_are_not_ours_to_repeat),
         cmocka_unit_test(short_memory_is_an_error_at_every_point),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,23 @@ static void test_sample(void **state)
     assert_int_equal(decoded.sample.stack[0], 0xaa);
 }
 
+static void test_red_zone(void **state)
+{
+    (void)state;
+    begin(SAMPLE_RECORD_SAMPLE, SAMPLE_RED_ZONE_BYTES + 8,
+          sizeof(struct sample_body) + SAMPLE_RED_ZONE_BYTES + 8);
+    record->flags = SAMPLE_RED_ZONE;
+    body()[sizeof(struct sample_body)] = 0xbb;
+    body()[sizeof(struct sample_body) + SAMPLE_RED_ZONE_BYTES] = 0xaa;
+    assert_int_equal(decode(), 0);
+    assert_int_equal(decoded.sample.stack_bytes, 8);
+    assert_int_equal(decoded.sample.stack[0], 0xaa);
+    assert_int_equal(decoded.sample.red_zone_bytes, SAMPLE_RED_ZONE_BYTES);
+    assert_int_equal(decoded.sample.stack[-SAMPLE_RED_ZONE_BYTES], 0xbb);
+    record->extra = SAMPLE_RED_ZONE_BYTES - 8;
+    assert_int_equal(decode(), -EBADMSG);
+}
+
 /* A sample whose kernel part is these words. */
 static void begin_chains(const uint64_t *words, size_t count)
 {
@@ -226,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_sample, end),
+        cmocka_unit_test_teardown(test_red_zone, end),
         cmocka_unit_test_teardown(test_chains_of_the_kernel, end),
         cmocka_unit_test_teardown(test_a_chain_that_does_not_fit_is_the_end, end),
         cmocka_unit_test_teardown(test_more_chains_than_there_is_room_for, end),

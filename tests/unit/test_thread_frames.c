@@ -199,6 +199,71 @@ static void threads_that_are_not_heard_of_are_forgotten(void **state)
     assert_true(threads.stacks.count <= 64);
 }
 
+static void frames_that_are_only_claimed_need_no_room(void **state)
+{
+    (void)state;
+    for (deep_number = 1; deep_number <= 4; deep_number++)
+        for (uint32_t i = 0; i < 1000; i++) {
+            assert_frames(take(100 + i, 300, 131072, 131070), 300, 2);
+            assert_true(taken.is_cut);
+        }
+    assert_true(threads.words < 1000 * 32);
+}
+
+static void thousands_of_threads_are_remembered(void **state)
+{
+    (void)state;
+    enum { THREADS = 5000, FRAMES = 500 };
+    for (deep_number = 1; deep_number <= 3; deep_number++)
+        for (uint32_t i = 0; i < THREADS; i++) {
+            assert_frames(take(100 + i, FRAMES, FRAMES, deep_number > 1 ? FRAMES - 1 : 0), FRAMES,
+                          FRAMES);
+            assert_false(taken.is_cut);
+        }
+    assert_int_equal(threads.stacks.count, THREADS);
+}
+
+static void the_number_of_threads_is_bounded(void **state)
+{
+    (void)state;
+    enum { MANY = 100000, MOST_STACKS = 1 << 15 };
+    deep_number = 1;
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_frames(take(100 + i, 3, 3, 0), 3, 3);
+    assert_int_equal(threads.stacks.count, MOST_STACKS);
+    assert_null(taken.chain);
+    deep_number = 2;
+    assert_frames(take(100, 4, 4, 3), 4, 4); /* the first ones stay */
+    assert_frames(take(100 + MANY - 1, 4, 4, 3), 4, 1);
+    assert_true(taken.is_cut);
+    now_ns += UINT64_C(3000000000);
+    deep_number = 3;
+    assert_frames(take(100 + MANY - 1, 5, 5, 0), 5, 5); /* until they are not heard of */
+    assert_int_equal(threads.stacks.count, 1);
+    assert_int_equal(threads.chains, 1);
+    assert_non_null(taken.chain);
+}
+
+static void room_is_bounded(void **state)
+{
+    (void)state;
+    enum { MANY = 20000, FRAMES = 1000, MOST_WORDS = 1 << 23 };
+    deep_number = 1;
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_frames(take(100 + i, FRAMES, FRAMES, 0), FRAMES, FRAMES);
+    assert_true(threads.words <= MOST_WORDS);
+    deep_number = 2;
+    assert_frames(take(100, FRAMES, FRAMES, FRAMES - 1), FRAMES, FRAMES);
+    assert_frames(take(100 + MANY - 1, FRAMES, FRAMES, FRAMES - 1), FRAMES, 1);
+    assert_true(taken.is_cut);
+    now_ns += UINT64_C(3000000000);
+    deep_number = 3;
+    assert_frames(take(100 + MANY - 1, FRAMES, FRAMES, 0), FRAMES, FRAMES);
+    deep_number = 4;
+    assert_frames(take(100 + MANY - 1, FRAMES, FRAMES, FRAMES - 1), FRAMES, FRAMES);
+    assert_true(threads.words < 2 * FRAMES);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
@@ -214,6 +279,10 @@ int main(void)
         TEST(more_kept_than_there_are_is_cut_off),
         TEST(no_frames_are_none),
         TEST(threads_that_are_not_heard_of_are_forgotten),
+        TEST(frames_that_are_only_claimed_need_no_room),
+        TEST(thousands_of_threads_are_remembered),
+        TEST(the_number_of_threads_is_bounded),
+        TEST(room_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

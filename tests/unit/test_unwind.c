@@ -13,7 +13,8 @@
  *     0x404000  restorer:  signal frame: CFA = *(rsp + 160), rip at rsp + 168, rbp at rsp + 120
  *     0x405000  resolver:  CFA = rbx + 16
  *     0x406000  vfork:     CFA = rsp, its return address is in rdi
- *     0x500000  generated code, without a table */
+ *     0x500000  generated code, without a table
+ *     0x600000  kernel:    the same, but its bytes are known */
 enum {
     BASE = 0x400000,
     PLAIN = 0x401000,
@@ -25,6 +26,8 @@ enum {
     TABLE_END = 0x410000,
     JIT = 0x500000,
     JIT_END = 0x510000,
+    KERNEL = 0x600000,
+    KERNEL_END = 0x600010,
     STACK = 0x7ff000,
     STACK_WORDS = 64,
     RBX = 3,
@@ -35,19 +38,47 @@ enum {
 };
 
 static struct unwind_table table;
+static struct code_rules kernel_rules;
 static struct unwinder *unwinder;
 static uint64_t stack[STACK_WORDS];
 static struct unwind_sample sample;
 static uint64_t pcs[MOST], cfas[MOST];
 static size_t count;
 static size_t questions;
+static bool forgets; /* every question shows that mappings have changed */
 
 static bool find_code(void *context, uint64_t avma, struct unwind_code *ret_code)
 {
     (void)context;
     questions++;
+    if (forgets) {
+        unwinder_forget(unwinder);
+        code_rules_forget(&kernel_rules);
+    }
     *ret_code = (struct unwind_code){.table = avma < TABLE_END ? &table : NULL, .bias = BASE};
-    return (avma >= BASE && avma < TABLE_END) || (avma >= JIT && avma < JIT_END);
+    if (avma >= KERNEL && avma < KERNEL_END)
+        *ret_code = (struct unwind_code){.code = &kernel_rules, .bias = KERNEL};
+    return (avma >= BASE && avma < TABLE_END) || (avma >= JIT && avma < JIT_END) ||
+           (avma >= KERNEL && avma < KERNEL_END);
+}
+
+/* Code without a table that can be read. */
+static const uint8_t KERNEL_CODE[] = {
+    0x48, 0x83, 0xec, 0x08, /*  0 sub  $8, %rsp */
+    0xff, 0xd0,             /*  4 call *%rax */
+    0x48, 0x83, 0xc4, 0x08, /*  6 add  $8, %rsp */
+    0xc3,                   /* 10 ret */
+};
+
+static size_t read_kernel(void *context, uint64_t address, const uint8_t **ret_code,
+                          size_t *ret_before)
+{
+    (void)context;
+    if (address >= sizeof KERNEL_CODE)
+        return 0;
+    *ret_before = address;
+    *ret_code = KERNEL_CODE + address;
+    return sizeof KERNEL_CODE - address;
 }
 
 static void make_table(void)
@@ -71,7 +102,9 @@ static int set_up(void **state)
     (void)state;
     memset(stack, 0, sizeof stack);
     questions = count = 0;
+    forgets = false;
     make_table();
+    code_rules_init(&kernel_rules, EM_X86_64, (struct code_source){.read = read_kernel});
     sample = (struct unwind_sample){.stack = (const uint8_t *)stack,
                                     .stack_avma = STACK,
                                     .stack_bytes = sizeof stack,
@@ -85,6 +118,7 @@ static int tear_down(void **state)
 {
     (void)state;
     unwinder_close(unwinder);
+    code_rules_done(&kernel_rules);
     unwind_table_done(&table);
     return 0;
 }
@@ -127,6 +161,24 @@ static void a_saved_frame_pointer_is_restored(void **state)
     assert_int_equal(count, 3);
     assert_int_equal(pcs[1], FRAMED + 15);
     assert_int_equal(pcs[2], START + 3);
+}
+
+/* The stack was let go, and rbp is still to be taken from it. */
+static void a_register_that_the_cfa_rests_on_was_not_popped(void **state)
+{
+    (void)state;
+    sample.cpu.pc = FRAMED + 16;
+    sample.cpu.registers[RSP] = STACK + 8;
+    sample.cpu.registers[RBP] = STACK;
+    stack[0] = STACK + 32;
+    stack[1] = FRAMED + 16;
+    stack[4] = 1;
+    stack[5] = START + 8;
+    assert_int_equal(run(), UNWIND_COMPLETE);
+    assert_int_equal(count, 3);
+    assert_int_equal(pcs[1], FRAMED + 15);
+    assert_int_equal(cfas[1], STACK + 48);
+    assert_int_equal(pcs[2], START + 7);
 }
 
 /* Behind its pop the description still claims that rbp is below the CFA: below the stack, that is.
@@ -424,6 +476,57 @@ static void random_stacks_are_survived(void **state)
     free(copy);
 }
 
+static void code_without_a_table_is_followed(void **state)
+{
+    (void)state;
+    stack[0] = KERNEL + 6; /* called by the kernel, which has called itself */
+    stack[2] = KERNEL + 6;
+    stack[4] = START + 4;
+    sample.cpu.pc = PLAIN + 8;
+    assert_int_equal(run(), UNWIND_COMPLETE);
+    assert_int_equal(count, 4);
+    assert_int_equal(pcs[1], KERNEL + 5);
+    assert_int_equal(cfas[1], STACK + 3 * 8);
+    assert_int_equal(pcs[3], START + 3);
+}
+
+static void rules_may_be_forgotten_while_they_are_used(void **state)
+{
+    forgets = true;
+    code_without_a_table_is_followed(state);
+}
+
+static void interrupted_code_without_a_table_is_followed(void **state)
+{
+    (void)state;
+    sample.cpu.pc = KERNEL;
+    stack[0] = KERNEL + 6;
+    stack[2] = START + 4;
+    assert_int_equal(run(), UNWIND_COMPLETE);
+    assert_int_equal(count, 3);
+    assert_int_equal(cfas[0], STACK + 8);
+}
+
+/* Where the instructions lead is no place behind a call: frame pointers are better. */
+static void a_rule_by_code_that_leads_nowhere_gives_way_to_frame_pointers(void **state)
+{
+    (void)state;
+    static const uint64_t BAD[] = {KERNEL + 10, 0x1234, 0};
+    for (size_t i = 0; i < COUNT(BAD); i++) {
+        sample.cpu.pc = KERNEL + 4;
+        stack[1] = BAD[i];
+        sample.cpu.registers[RBP] = STACK + 4 * 8;
+        stack[4] = 0;
+        stack[5] = START + 4;
+        assert_int_equal(run(), UNWIND_COMPLETE);
+        assert_int_equal(count, 2);
+        assert_int_equal(cfas[0], STACK + 6 * 8);
+        sample.cpu.registers[RBP] = 8; /* not up the stack */
+        assert_int_equal(run(), UNWIND_BROKEN);
+        assert_int_equal(count, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +534,7 @@ int main(void)
         cmocka_unit_test(a_return_address_of_0_completes_a_stack),
         cmocka_unit_test(a_saved_frame_pointer_is_restored),
         cmocka_unit_test(a_register_that_was_popped_is_the_live_one),
+        cmocka_unit_test(a_register_that_the_cfa_rests_on_was_not_popped),
         cmocka_unit_test(the_cfa_may_rest_on_rbx),
         cmocka_unit_test(a_return_address_may_be_in_a_register),
         cmocka_unit_test(a_callers_return_address_is_in_no_register),
@@ -451,6 +555,10 @@ int main(void)
         cmocka_unit_test(addresses_are_asked_for_once_until_forgotten),
         cmocka_unit_test(perfs_registers_become_dwarfs),
         cmocka_unit_test(other_machines_are_refused),
+        cmocka_unit_test(code_without_a_table_is_followed),
+        cmocka_unit_test(rules_may_be_forgotten_while_they_are_used),
+        cmocka_unit_test(interrupted_code_without_a_table_is_followed),
+        cmocka_unit_test(a_rule_by_code_that_leads_nowhere_gives_way_to_frame_pointers),
         cmocka_unit_test(random_stacks_are_survived),
     };
     struct CMUnitTest with_set_up[COUNT(tests)];

@@ -96,6 +96,19 @@ static void code_that_makes_no_calls_waits_for_a_processor(void **state)
     assert_int_equal(WAIT_IN("J:py::f:/a.py", "P:bytes_new", "C:some_call"), WAIT_OTHER);
 }
 
+static void a_signal_ends_only_what_the_kernel_does_not_repeat(void **state)
+{
+    (void)state;
+    static const enum wait_kind ended[] = {WAIT_SLEEP, WAIT_LOCK, WAIT_READY};
+    static const enum wait_kind others[] = {WAIT_OTHER,   WAIT_CPU,  WAIT_GIL,
+                                            WAIT_NETWORK, WAIT_FILE, WAIT_PROCESS};
+    assert_int_equal(COUNT(ended) + COUNT(others), WAIT_KINDS);
+    for (size_t i = 0; i < COUNT(ended); i++)
+        assert_true(waits_end_by_signal(ended[i]));
+    for (size_t i = 0; i < COUNT(others); i++)
+        assert_false(waits_end_by_signal(others[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +118,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sleep_is_one_however_it_is_made, begin, end),
         cmocka_unit_test_setup_teardown(a_python_function_starts_anew, begin, end),
         cmocka_unit_test_setup_teardown(code_that_makes_no_calls_waits_for_a_processor, begin, end),
+        cmocka_unit_test_setup_teardown(a_signal_ends_only_what_the_kernel_does_not_repeat, begin,
+                                        end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
