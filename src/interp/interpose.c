@@ -3,36 +3,49 @@
  * next one of that name. While nothing is sampled all of them only pass on.
  *
  *     pthread_create                     a thread begins
- *     execve and its relatives           a signal that is still to come would end the new program
- *     sigaction, signal                  our signal: hidden, or left to a program that wants it;
+ *     execve and its relatives           a signal that is still to come would end the new program,
+ *     posix_spawn                        which is to be recorded, too (exec_environment.h)
+ *     sigaction, signal, and older ones  our signal: hidden, or left to a program that wants it;
  *                                        and Python starts
+ *     sigaltstack                        our handler needs a larger one than many have
  *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
  *     sigwait and its relatives          a program that waits for all signals means its own
+ *     sleep, poll and the like           end with our signal: interpose_waits.c
  *     close, close_range, closefrom      ours stays when a program closes all that it may have */
 #include "interp/interpose.h"
 
+#include "base/clock.h"
+#include "interp/exec_environment.h"
+#include "interp/sample_thread.h"
 #include "interp/sampler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT INTERPOSE_EXPORT
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int execve_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                           const posix_spawnattr_t *, char *const[], char *const[]);
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 typedef void (*handler_function)(int);
 typedef handler_function signal_function(int, handler_function);
+typedef int sigignore_function(int);
+typedef int sigaltstack_function(const stack_t *, stack_t *);
 typedef int sigmask_function(int, const sigset_t *, sigset_t *);
 typedef int sigwait_function(const sigset_t *, int *);
 typedef int sigtimedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
+
+enum { SIGNALS_IN_A_ROW = 16 };
 
 typedef int close_function(int);
 typedef int close_range_function(unsigned, unsigned, int);
@@ -44,8 +57,14 @@ static struct {
     execve_function *execve;
     execve_function *execvpe;
     fexecve_function *fexecve;
+    spawn_function *posix_spawn;
+    spawn_function *posix_spawnp;
     sigaction_function *sigaction;
     signal_function *signal;
+    signal_function *__sysv_signal;
+    signal_function *sigset;
+    sigignore_function *sigignore;
+    sigaltstack_function *sigaltstack;
     sigmask_function *pthread_sigmask;
     sigmask_function *sigprocmask;
     sigwait_function *sigwait;
@@ -55,20 +74,28 @@ static struct {
     closefrom_function *closefrom;
 } found;
 
-/* When we are loaded, since some of them may be called in signal handlers and after fork, where
- * looking for a function may wait for ever; or at the first call, if another object's start is
- * earlier. */
+void interpose_find(const struct interpose_name *names, size_t count)
+{
+    if (*(void **)names[count - 1].place)
+        return; /* all are there */
+    for (size_t i = 0; i < count; i++)
+        *(void **)names[i].place = dlsym(RTLD_NEXT, names[i].name);
+}
+
 __attribute__((constructor)) static void find(void)
 {
-    static const struct {
-        const char *name;
-        void *place;
-    } NAMES[] = {
+    static const struct interpose_name NAMES[] = {
         {"pthread_create", &found.pthread_create},
         {"execvpe", &found.execvpe},
         {"fexecve", &found.fexecve},
+        {"posix_spawn", &found.posix_spawn},
+        {"posix_spawnp", &found.posix_spawnp},
         {"sigaction", &found.sigaction},
         {"signal", &found.signal},
+        {"__sysv_signal", &found.__sysv_signal},
+        {"sigset", &found.sigset},
+        {"sigignore", &found.sigignore},
+        {"sigaltstack", &found.sigaltstack},
         {"pthread_sigmask", &found.pthread_sigmask},
         {"sigprocmask", &found.sigprocmask},
         {"sigwait", &found.sigwait},
@@ -76,10 +103,9 @@ __attribute__((constructor)) static void find(void)
         {"close", &found.close},
         {"close_range", &found.close_range},
         {"closefrom", &found.closefrom},
-        {"execve", &found.execve}, /* the last: with it, all are there */
+        {"execve", &found.execve},
     };
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !found.execve; i++)
-        *(void **)NAMES[i].place = dlsym(RTLD_NEXT, NAMES[i].name);
+    interpose_find(NAMES, sizeof NAMES / sizeof *NAMES);
 }
 
 #define REAL(name) (find(), found.name)
@@ -116,6 +142,14 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* --- exec ------------------------------------------------------------------------------------ */
 
+/* The environment for a new program: memory is that of the calling function, which may be in the
+ * child of a vfork. */
+#define COMPLETE(envp)                                                                             \
+    ({                                                                                             \
+        size_t bytes_ = sampler_is_on() ? exec_environment_bytes(envp) : 0;                        \
+        exec_environment_complete(envp, bytes_ ? __builtin_alloca(bytes_) : NULL);                 \
+    })
+
 static int after_exec(int result)
 {
     int error = errno;
@@ -124,10 +158,20 @@ static int after_exec(int result)
     return result;
 }
 
+/* What we have added may be too much. */
+static bool was_too_much(char *const *envp, char *const *whole)
+{
+    return errno == E2BIG && whole != envp;
+}
+
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    sampler_before_exec();
-    return after_exec(REAL(execve)(path, argv, envp));
+    char *const *whole = COMPLETE(envp);
+    sampler_before_exec(path);
+    int result = REAL(execve)(path, argv, whole);
+    if (was_too_much(envp, whole))
+        result = REAL(execve)(path, argv, envp);
+    return after_exec(result);
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -137,8 +181,12 @@ EXPORT int execv(const char *path, char *const argv[])
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    sampler_before_exec();
-    return after_exec(REAL(execvpe)(file, argv, envp));
+    char *const *whole = COMPLETE(envp);
+    sampler_before_exec(file);
+    int result = REAL(execvpe)(file, argv, whole);
+    if (was_too_much(envp, whole))
+        result = REAL(execvpe)(file, argv, envp);
+    return after_exec(result);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -146,10 +194,51 @@ EXPORT int execvp(const char *file, char *const argv[])
     return execvpe(file, argv, environ);
 }
 
+/* Not inlined: there the compiler would know that nobody passes NULL. Some do, and the kernel
+ * refuses. */
+__attribute__((noinline)) static const char *first_argument(char *const *arguments)
+{
+    return arguments ? arguments[0] : NULL;
+}
+
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    sampler_before_exec();
-    return after_exec(REAL(fexecve)(fd, argv, envp));
+    char *const *whole = COMPLETE(envp);
+    sampler_before_exec(first_argument(argv));
+    int result = REAL(fexecve)(fd, argv, whole);
+    if (was_too_much(envp, whole))
+        result = REAL(fexecve)(fd, argv, envp);
+    return after_exec(result);
+}
+
+/* posix_spawn or posix_spawnp. */
+static int spawn(spawn_function *real, pid_t *ret_pid, const char *file,
+                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                 char *const argv[], char *const envp[])
+{
+    char *const *whole = COMPLETE(envp);
+    uint64_t time_ns = clock_ns(CLOCK_MONOTONIC);
+    pid_t pid = 0;
+    int error = real(&pid, file, actions, attributes, argv, whole);
+    if (error == E2BIG && whole != envp)
+        error = real(&pid, file, actions, attributes, argv, envp);
+    if (error == 0)
+        sampler_note_program(file, pid, time_ns);
+    if (error == 0 && ret_pid)
+        *ret_pid = pid;
+    return error;
+}
+
+EXPORT int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    return spawn(REAL(posix_spawn), ret_pid, path, actions, attributes, argv, envp);
+}
+
+EXPORT int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    return spawn(REAL(posix_spawnp), ret_pid, file, actions, attributes, argv, envp);
 }
 
 /* Arguments one by one, up to a NULL: how many, the first one included. */
@@ -253,28 +342,84 @@ int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
     return REAL(pthread_sigmask)(how, set, old);
 }
 
+/* An interpreter that starts asks for the actions of all signals, one after the other. Others ask
+ * for a few, perhaps in a handler, where looking for names might wait for ever. */
+static bool is_like_interpreter(int signal)
+{
+    static __thread __attribute__((tls_model("initial-exec"))) int last, in_a_row;
+    in_a_row = signal == last + 1 ? in_a_row + 1 : 1;
+    last = signal;
+    return in_a_row == SIGNALS_IN_A_ROW;
+}
+
 EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    if (!action)
+    if (!action && is_like_interpreter(signal))
         sampler_look_for_python();
     if (!sampler_handles_signal(signal))
         return REAL(sigaction)(signal, action, old);
     struct sigaction before;
     sampler_give_action(&before);
-    if (action && sampler_set_action(signal, action) < 0)
-        return -1;
+    if (action)
+        sampler_set_action(action);
     if (old)
         *old = before;
     return 0;
 }
 
+/* One of the simple ways to set the action of our signal. */
+static handler_function set_handler(int number, handler_function handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+    if (!(flags & SA_NODEFER))
+        sigaddset(&action.sa_mask, number);
+    return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
+
 EXPORT handler_function signal(int number, handler_function handler)
 {
+    return sampler_handles_signal(number) ? set_handler(number, handler, SA_RESTART)
+                                          : REAL(signal)(number, handler);
+}
+
+/* What signal is in programs that are compiled for nothing but standard C. */
+handler_function __sysv_signal(int number, handler_function handler);
+EXPORT handler_function __sysv_signal(int number, handler_function handler)
+{
+    return sampler_handles_signal(number) ? set_handler(number, handler, SA_RESETHAND | SA_NODEFER)
+                                          : REAL(__sysv_signal)(number, handler);
+}
+
+EXPORT handler_function sysv_signal(int number, handler_function handler)
+{
+    return __sysv_signal(number, handler);
+}
+
+/* And in System V's family. Its SIG_HOLD, to block, is refused for ours. */
+handler_function sigset(int number, handler_function handler);
+EXPORT handler_function sigset(int number, handler_function handler)
+{
+    return sampler_handles_signal(number) ? set_handler(number, handler, 0)
+                                          : REAL(sigset)(number, handler);
+}
+
+int sigignore(int number);
+EXPORT int sigignore(int number)
+{
     if (!sampler_handles_signal(number))
-        return REAL(signal)(number, handler);
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    sigaddset(&action.sa_mask, number);
-    return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
+        return REAL(sigignore)(number);
+    return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+int interpose_sigaltstack(const stack_t *stack, stack_t *old)
+{
+    return REAL(sigaltstack)(stack, old);
+}
+
+EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    struct sample_thread *thread = sampler_is_on() ? sample_thread_mine() : NULL;
+    return thread ? sample_thread_signal_stack(thread, stack, old) : REAL(sigaltstack)(stack, old);
 }
 
 /* A set without our signal. */
@@ -307,13 +452,8 @@ EXPORT int sigwait(const sigset_t *set, int *ret_signal)
     return REAL(sigwait)(without_ours(set, &room), ret_signal);
 }
 
-EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct timespec *timeout)
+int interpose_sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct timespec *timeout)
 {
     sigset_t room;
     return REAL(sigtimedwait)(without_ours(set, &room), ret_info, timeout);
-}
-
-EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *ret_info)
-{
-    return sigtimedwait(set, ret_info, NULL);
 }

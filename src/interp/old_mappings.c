@@ -10,6 +10,8 @@
  * already is not touched, and need not be: it lies over the old one. */
 #include "interp/old_mappings.h"
 
+#include "base/number.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,15 +31,13 @@ void old_mappings_cover(void)
     const char *list = getenv("PITVIPER_MAPPINGS");
     if (!list)
         return;
-    char *next = (char *)list;
-    while (*next) {
-        uintptr_t start = strtoull(next, &next, 16);
-        if (*next != '-')
+    while (*list) {
+        uint64_t start, end;
+        if (!number_take(&list, 16, &start) || *list++ != '-' || !number_take(&list, 16, &end))
             break;
-        uintptr_t end = strtoull(next + 1, &next, 16);
         cover(start, end);
-        if (*next == ',')
-            next++;
+        if (*list == ',')
+            list++;
     }
     unsetenv("PITVIPER_MAPPINGS");
 }

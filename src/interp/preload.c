@@ -20,6 +20,7 @@
  *
  * When libpython is loaded later (programs that embed Python as a plug-in), it is not seen. */
 #include "interp/old_mappings.h"
+#include "interp/program_needs.h"
 #include "interp/pyapi.h"
 #include "interp/sampler.h"
 #include "interp/startup.h"
@@ -160,7 +161,7 @@ static bool is_preloaded(void)
 
 __attribute__((constructor)) static void on_load(void)
 {
-    if (!is_preloaded())
+    if (!program_has_glibc() || !is_preloaded())
         return;
     old_mappings_cover();
     sampler_start();

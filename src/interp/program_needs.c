@@ -1,9 +1,14 @@
 /* A preloaded object brings the C library into every program that the loader starts. Whether the
- * program itself has asked for any library is in its dynamic section (DT_NEEDED). */
+ * program itself has asked for any library is in its dynamic section (DT_NEEDED). Programs of musl
+ * have a loader of their own, which loads us as well, and no function that tells glibc's version.
+ */
 #include "interp/program_needs.h"
 
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stddef.h>
+
+#pragma weak gnu_get_libc_version
 
 static bool has_needed(const struct dl_phdr_info *object, const ElfW(Phdr) * segment)
 {
@@ -30,4 +35,9 @@ bool program_needs_libraries(void)
     bool needs_some = false;
     dl_iterate_phdr(look_at_program, &needs_some);
     return needs_some;
+}
+
+bool program_has_glibc(void)
+{
+    return gnu_get_libc_version != NULL;
 }

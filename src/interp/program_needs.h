@@ -9,4 +9,7 @@
  * learns which signals and threads it has. */
 bool program_needs_libraries(void);
 
+/* Whether the C library is glibc. With another one (musl) nothing is as we know it. */
+bool program_has_glibc(void);
+
 #endif

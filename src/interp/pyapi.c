@@ -8,9 +8,10 @@
  * other processors. */
 #include "interp/pyapi.h"
 
+#include "base/number.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,8 +102,9 @@ static void *find_symbol(const struct symbol *symbol)
 /* "3.13.0 (main, ...) [GCC ...]" */
 static const char *check_version(const char *version)
 {
-    int major = 0, minor = 0;
-    if (sscanf(version, "%d.%d", &major, &minor) != 2)
+    const char *at = version;
+    uint64_t major, minor;
+    if (!number_take(&at, 10, &major) || *at++ != '.' || !number_take(&at, 10, &minor))
         return "this is not a CPython";
     if (strstr(version, "PyPy") || strstr(version, "GraalPy"))
         return "this is not a CPython";
@@ -112,7 +114,7 @@ static const char *check_version(const char *version)
         return "this version is older than 3.9";
     if (minor > NEWEST_MINOR)
         return "this version is newer than 3.15 and unknown to this pitviper";
-    py.minor = minor;
+    py.minor = (int)minor;
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_NAME_BYTES = 16 << 10, MOST_LINES_BYTES = 256 << 10 };
+enum { MOST_NAME_BYTES = 16 << 10, MOST_LINES_BYTES = 256 << 10, PRINT_BYTES = 256 };
 
 struct text {
     const uint8_t *data;
@@ -145,4 +145,42 @@ bool sample_code_write(struct sample_ring *ring, const struct sample_layout *lay
     memcpy(out + lines_at, lines ? lines + BYTES_DATA : "", body.lines_bytes);
     sample_ring_give(ring, record, position);
     return true;
+}
+
+/* --- prints ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* All of a name, and the beginning and end of a very long one. */
+static uint64_t mix_text(uint64_t print, struct text text)
+{
+    size_t bytes = text.length * text.width, most = bytes < PRINT_BYTES ? bytes : PRINT_BYTES;
+    uint64_t word = 0;
+    print = mix(print, bytes);
+    for (size_t i = 0; i + sizeof word <= most; i += sizeof word) {
+        memcpy(&word, text.data + i, sizeof word);
+        print = mix(print, word);
+    }
+    word = 0;
+    if (bytes)
+        memcpy(&word, text.data + (bytes < sizeof word ? 0 : bytes - sizeof word),
+               bytes < sizeof word ? bytes : sizeof word);
+    return mix(print, word);
+}
+
+uint64_t sample_code_print(const struct sample_layout *layout, const char *code)
+{
+    const char *file = pointer_at(code, layout->code_file);
+    const char *name = pointer_at(code, layout->code_name);
+    const char *lines = pointer_at(code, layout->code_lines);
+    uint32_t first_line;
+    memcpy(&first_line, code + layout->code_first_line, sizeof first_line);
+    uint64_t print = mix(mix(first_line, (uintptr_t)file), (uintptr_t)name);
+    print = mix_text(mix_text(print, text_of(layout, file)), text_of(layout, name));
+    return mix(mix(print, (uintptr_t)lines),
+               lines ? (uintptr_t)pointer_at(lines, BYTES_LENGTH) : 0);
 }

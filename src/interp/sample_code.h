@@ -9,4 +9,7 @@
 bool sample_code_write(struct sample_ring *ring, const struct sample_layout *layout,
                        const char *code, uint32_t number);
 
+/* A number that is another one, with all likelihood, when what that record would say is. */
+uint64_t sample_code_print(const struct sample_layout *layout, const char *code);
+
 #endif

@@ -1,6 +1,6 @@
 /* A table by the address of the code object. Code objects end, and others come to stand at their
- * address: so what a name hangs on (the strings, the line table, the first line) is part of the
- * key.
+ * address, at times with their names at the addresses of the old ones: so what is said of a
+ * function is part of the key (sample_code_print).
  *
  * The table is written under a lock. Who does not get it tries for some microseconds, which is
  * longer than it is held, but not for ever: its holder may not be running. Then there is no sample
@@ -45,28 +45,6 @@ void sample_codes_forget(void)
     last_number = used = 0;
     if (slots)
         madvise(slots, SLOTS * sizeof *slots, MADV_DONTNEED);
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t word_at(const char *code, size_t offset)
-{
-    uint64_t word;
-    memcpy(&word, code + offset, sizeof word);
-    return word;
-}
-
-static uint64_t print_of(const char *code)
-{
-    uint32_t first_line;
-    memcpy(&first_line, code + layout->code_first_line, sizeof first_line);
-    uint64_t print = mix(first_line, word_at(code, layout->code_file));
-    print = mix(print, word_at(code, layout->code_name));
-    return mix(print, word_at(code, layout->code_lines));
 }
 
 static bool lock_table(void)
@@ -120,8 +98,8 @@ static uint32_t announce(struct sample_ring *ring, const char *code, uint64_t pr
 
 uint32_t sample_codes_number(struct sample_ring *ring, const char *code)
 {
-    uint64_t print = print_of(code);
-    size_t first = (size_t)(mix(1, (uintptr_t)code) >> 20);
+    uint64_t print = sample_code_print(layout, code);
+    size_t first = (size_t)((uintptr_t)code * UINT64_C(0x9e3779b97f4a7c15) >> 20);
     for (size_t i = 0; i < PROBES; i++) {
         struct slot *slot = &slots[(first + i) & (SLOTS - 1)];
         uintptr_t seen = atomic_load_explicit(&slot->code, memory_order_acquire);

@@ -6,6 +6,21 @@
  * asked for before it is touched, and a frame's code must be a code object that has the instruction
  * which the frame is at. Behind them lie frames that have waited for a while. A chain that can't be
  * followed is tried again from the cframe before, where there are some; else it is marked as cut.
+ *
+ * A generator has no caller while it waits, and some builds make it the thread's frame before they
+ * give it one. That looks like the end of a chain, but no chain ends so: what runs a generator is a
+ * function, or C code with a shim or cframe of its own. It lasts for a few instructions, but on 3.9
+ * as long as an exception takes that throw() hands down by way of a `yield from` or an `await`.
+ *
+ * Of a deep stack each frame lies somewhere else, and where is known only when the one before has
+ * been read: a processor would wait for every single one. But nearly all are where they were at the
+ * sample before (sample_chain.h). So a frame is read at the address that is known of then, behind a
+ * comparison with where it really is:
+ *
+ *     known   ... | A | B | C |     read B; its caller is at C, too? then read C, as it is known
+ *
+ * Processors guess how comparisons end, so they read C and those behind it before B is there. What
+ * they read in vain, as the memory of a frame that is gone, has no effect. It takes half the time.
  */
 #include "interp/sample_frames.h"
 
@@ -15,25 +30,16 @@
 #include "interp/sample_layout.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum {
     CAREFUL_FRAMES = 3,
     FIRST_SEEN = 8,
-    PAGE_BYTES = 4096,
-    KNOWN_PAGES = 4,
     LAST_CODES = 16,
     NO_VALUE = 256, /* of a char */
 };
 
 static const struct sample_layout *layout;
-static struct py_thread *(*current_thread)(void);
-static struct py_thread *(*thread_of_gil)(void);
 
 /* What is asked of each frame, from the layout. */
 static struct shape {
@@ -76,12 +82,6 @@ const char *sample_frames_load(void)
         return problem;
     if (dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount"))
         return "debug builds are not supported";
-    *(void **)&current_thread = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
-    if (!current_thread)
-        *(void **)&current_thread = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
-    *(void **)&thread_of_gil = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
-    if (!current_thread || !thread_of_gil)
-        return "this build does not export a function that is needed";
     problem = layout_check(layout_of(py.minor), py.minor);
     if (problem)
         return problem;
@@ -90,6 +90,8 @@ const char *sample_frames_load(void)
         return "this version is not known";
     if (!sample_codes_init(known))
         return "memory is short";
+    if (!sample_states_init(known, py.minor))
+        return "this build does not export a function that is needed";
     layout = known;
     find_shape();
     return NULL;
@@ -113,42 +115,28 @@ struct met_code {
 
 struct walk {
     struct sample_ring *ring;
-    uint64_t *entries;
-    size_t capacity;
-    uintptr_t stack_low, stack_high;
+    struct sample_chain *chain;
+    struct sample_bounds stack;
     struct sample_frames_result result;
-    uintptr_t pages[KNOWN_PAGES]; /* that can be read */
-    size_t page_count;
+    struct sample_memory memory;
     struct met_code last[LAST_CODES];
 };
 
-/* Whether 8 bytes can be read there, without touching them: the kernel looks at the set before it
- * looks at what to do with it, and refuses the latter. */
 static bool is_readable(struct walk *walk, const void *address)
 {
-    uintptr_t word = (uintptr_t)address & ~(uintptr_t)7, page = word & ~(uintptr_t)(PAGE_BYTES - 1);
-    for (size_t i = 0; i < KNOWN_PAGES; i++)
-        if (page && walk->pages[i] == page)
-            return true;
-    if (!page || syscall(SYS_rt_sigprocmask, ~0, word, NULL, 8) >= 0 || errno != EINVAL)
-        return false;
-    walk->pages[walk->page_count++ % KNOWN_PAGES] = page;
-    return true;
+    return sample_memory_is_readable(&walk->memory, address);
 }
 
 static bool add(struct walk *walk, uint64_t entry)
 {
-    if (walk->result.count == walk->capacity) {
-        walk->result.is_cut = true;
-        return false;
-    }
-    walk->entries[walk->result.count++] = entry;
-    return true;
+    bool is_added = sample_chain_add(walk->chain, entry);
+    walk->result.is_full = walk->result.is_cut = !is_added;
+    return is_added;
 }
 
 static bool is_on_stack(const struct walk *walk, const void *variable)
 {
-    return (uintptr_t)variable >= walk->stack_low && (uintptr_t)variable < walk->stack_high;
+    return (uintptr_t)variable >= walk->stack.low && (uintptr_t)variable < walk->stack.high;
 }
 
 static bool add_border(struct walk *walk, const void *variable)
@@ -189,9 +177,9 @@ static bool meet(struct walk *walk, const char *frame, struct met_code *ret_met)
     return true;
 }
 
-static struct met_code *place_of(struct walk *walk, uint64_t word)
+static size_t place_of(uint64_t word)
 {
-    return &walk->last[word / 64 % LAST_CODES];
+    return word / 64 % LAST_CODES;
 }
 
 /* Of the instruction that a frame is at, in bytes from the first one. */
@@ -201,13 +189,22 @@ static uint64_t offset_of(const char *frame, uint64_t start, const struct shape 
     return (at - start) << shape->shift;
 }
 
+static inline struct sample_step step_of(const char *frame, const struct met_code *met,
+                                         const struct shape *shape)
+{
+    uint32_t at;
+    memcpy(&at, frame + shape->instruction, sizeof at);
+    return (struct sample_step){.frame = frame, .key = met->entry | at};
+}
+
 /* One frame. False when the walk ends here. */
 static bool add_frame(struct walk *walk, const char *frame)
 {
     uint64_t word = (uintptr_t)pointer_at(frame, layout->frame_code);
-    struct met_code *met = place_of(walk, word);
+    struct met_code *met = &walk->last[place_of(word)];
     if (met->word != word && !meet(walk, frame, met))
         return false;
+    sample_chain_step(walk->chain, step_of(frame, met, &the_shape));
     uint64_t offset = offset_of(frame, met->start, &the_shape);
     return add(walk, met->entry | (offset > INT32_MAX ? (uint32_t)SAMPLE_OFFSET_NONE : offset));
 }
@@ -244,48 +241,122 @@ static const char *outer_cframe(const struct walk *walk, const char *cframe)
     return has_outer ? pointer_at(cframe, layout->cframe_previous) : NULL;
 }
 
+/* The function that a frame is of, if this walk has met it. `met` is that of the frame before. */
+static inline bool has_met(const struct walk *walk, const char *frame, const struct shape *shape,
+                           struct met_code *met)
+{
+    uint64_t word = (uintptr_t)pointer_at(frame, shape->code);
+    if (__builtin_expect(word != met->word, 0))
+        *met = walk->last[place_of(word)];
+    return word == met->word;
+}
+
 /* The frames that are nearly all of a deep stack: of functions that this walk has met, and without
- * a mark. What this loop needs is in registers, and it takes half of what walk_one would. It ends
- * behind `most` entries, or at the frame `seen`. Returns how many entries it has added. */
+ * a mark; `most` of them, or up to the frame `seen`. What this loop needs is in registers, and it
+ * takes half of what walk_one would. Returns how many. */
 static size_t walk_easy(struct walk *walk, const char **frame, const char **cframe,
                         const char *seen, size_t most)
 {
     const struct shape shape = the_shape;
+    struct sample_chain *chain = walk->chain;
+    struct sample_steps *steps = &chain->steps;
     const char *at = *frame, *outer = *cframe;
     struct met_code met = {.word = NO_WORD};
-    size_t room = walk->capacity - walk->result.count;
-    uint64_t *first = walk->entries + walk->result.count, *out = first;
-    const uint64_t *end = first + (most < room ? most : room) - 1;
-    while (at && out < end) {
-        uint64_t word = (uintptr_t)pointer_at(at, shape.code);
-        if (word != met.word)
-            met = *place_of(walk, word);
-        uint64_t offset = offset_of(at, met.start, &shape);
-        if (word != met.word || at[shape.mark] == shape.mark_value || offset > INT32_MAX)
+    uint64_t *out = chain->entries + chain->count;
+    size_t room = sample_chain_room(chain), count = 0;
+    for (most = most < room ? most : room; at && at != seen && count < most; count++) {
+        if (!has_met(walk, at, &shape, &met) || at[shape.mark] == shape.mark_value ||
+            (shape.has_borders && outer && !is_on_stack(walk, outer)))
             break;
+        uint64_t offset = offset_of(at, met.start, &shape);
+        if (offset > INT32_MAX)
+            break;
+        steps->items[steps->count] = step_of(at, &met, &shape);
+        steps->places[steps->count++] = (uint16_t)(out - chain->entries);
+        *out = met.entry | offset;
+        out++;
         if (shape.has_borders) {
-            if (outer && !is_on_stack(walk, outer))
-                break;
-            out[1] = SAMPLE_FRAME_BORDER | (uintptr_t)outer;
+            *out++ = SAMPLE_FRAME_BORDER | (uintptr_t)outer;
             outer = outer_cframe(walk, outer);
         }
-        *out = met.entry | offset;
-        out += shape.has_borders ? 2 : 1;
         at = pointer_at(at, shape.previous);
-        if (at == seen)
-            break;
     }
     *frame = at;
     *cframe = outer;
-    walk->result.count += (size_t)(out - first);
-    return (size_t)(out - first);
+    chain->count = (size_t)(out - chain->entries);
+    return count;
+}
+
+/* Into a corner of the cache: the program needs the rest of it. */
+static inline void ask_for(const char *frame, const struct shape *shape)
+{
+    __builtin_prefetch(frame + shape->previous, 0, 0);
+    __builtin_prefetch(frame + shape->instruction, 0, 0);
+}
+
+/* The same address, but the compiler does not know it: else it would take the one that it was
+ * compared with, and the processor would have to wait for that. */
+static inline const char *as_known(const char *address)
+{
+    __asm__("" : "+r"(address));
+    return address;
+}
+
+/* The known frames, as far as they are still the same. `has_cframes`: each frame has one, and a
+ * border for it. Returns how many. */
+static inline __attribute__((always_inline)) size_t walk_known(struct walk *walk,
+                                                               const char **frame,
+                                                               const char **cframe,
+                                                               bool has_cframes, bool has_marks)
+{
+    const struct shape shape = the_shape;
+    const struct sample_chain *chain = walk->chain;
+    const struct sample_step *first = sample_chain_known(chain) + chain->next_step, *step = first;
+    const struct sample_step *end = sample_chain_known(chain) + chain->known_steps.count;
+    const uint64_t *border = chain->next + 1;
+    const char *at = *frame, *outer = *cframe;
+    struct met_code met = {.word = NO_WORD};
+    for (; step < end; step++) {
+        ask_for(step[SAMPLE_CHAIN_AHEAD].frame, &shape);
+        const char *known = as_known(step->frame);
+        if (step->frame != at || !has_met(walk, known, &shape, &met) ||
+            step_of(known, &met, &shape).key != step->key ||
+            (has_marks && known[shape.mark] == shape.mark_value))
+            break;
+        if (has_cframes) {
+            const char *known_outer = as_known((const char *)(*border & ~SAMPLE_FRAME_BORDER));
+            if (*border != (SAMPLE_FRAME_BORDER | (uintptr_t)outer))
+                break;
+            outer = outer_cframe(walk, known_outer);
+            border += 2;
+        }
+        at = pointer_at(known, shape.previous);
+    }
+    *frame = at;
+    *cframe = outer;
+    sample_chain_pass(walk->chain, chain->next_step + (size_t)(step - first));
+    return (size_t)(step - first);
+}
+
+/* Only 3.11 has marks in frames of functions: shims are of none. */
+static size_t walk_fast(struct walk *walk, const char **frame, const char **cframe,
+                        const char *seen, size_t most)
+{
+    if (!walk->chain->next)
+        return walk_easy(walk, frame, cframe, seen, most);
+    if (the_shape.has_borders && layout->thread_cframe)
+        return walk_known(walk, frame, cframe, true, false);
+    return layout->frame_is_entry ? walk_known(walk, frame, cframe, false, true)
+                                  : walk_known(walk, frame, cframe, false, false);
 }
 
 /* One frame of any kind. False when the walk ends here. */
 static bool walk_one(struct walk *walk, const char *frame, const char **cframe)
 {
-    if (is_shim(frame))
+    if (is_shim(frame)) {
+        sample_chain_step(walk->chain, (struct sample_step){.frame = frame});
         return add_border(walk, frame);
+    }
     if (!add_frame(walk, frame))
         return false;
     if (!the_shape.has_borders && (!layout->frame_is_entry || !frame[layout->frame_is_entry]))
@@ -293,6 +364,25 @@ static bool walk_one(struct walk *walk, const char *frame, const char **cframe)
     bool is_added = add_border(walk, *cframe);
     *cframe = outer_cframe(walk, *cframe);
     return is_added;
+}
+
+static void begin(struct walk *walk)
+{
+    walk->result = (struct sample_frames_result){0};
+    sample_chain_begin(walk->chain);
+}
+
+/* Whether the chain ends with a generator, which somebody must have called; `cframe`: of the list,
+ * what is left. On 3.10 and 3.11 that may be C code, without a frame: then there is no more. */
+static bool is_headless(const struct walk *walk, const char *cframe)
+{
+    const char *frame = sample_chain_outermost(walk->chain);
+    bool has_list = layout->thread_cframe && !layout->frame_owner;
+    if (!frame || is_shim(frame) || (has_list && !is_on_stack(walk, cframe)))
+        return false;
+    int flags;
+    memcpy(&flags, code_of(frame) + layout->code_flags, sizeof flags);
+    return flags & CODE_IS_GENERATOR;
 }
 
 /* From a frame on; `cframe` is where the list of cframes has got to. Whether it came to the end, or
@@ -310,18 +400,20 @@ static bool walk_from(struct walk *walk, const char *frame, const char **cframe)
         if (steps >= next_seen) {
             seen = frame;
             next_seen = 2 * steps;
+            sample_chain_join(walk->chain, frame);
         }
         bool is_behind_careful = steps >= CAREFUL_FRAMES;
-        size_t easy =
-            is_behind_careful ? walk_easy(walk, &frame, cframe, seen, next_seen - steps) : 0;
-        steps += easy;
-        if (easy)
+        size_t fast =
+            is_behind_careful ? walk_fast(walk, &frame, cframe, seen, next_seen - steps) : 0;
+        steps += fast;
+        if (fast)
             continue;
         if (!walk_one(walk, frame, cframe))
-            return walk->result.count == walk->capacity;
+            return walk->result.is_full;
         frame = pointer_at(frame, layout->frame_previous);
         steps++;
     }
+    walk->result.is_cut = walk->result.is_headless = is_headless(walk, *cframe);
     return true;
 }
 
@@ -330,12 +422,14 @@ static bool walk_from(struct walk *walk, const char *frame, const char **cframe)
 static void walk_both(struct walk *walk, const char *frame, const char *cframe)
 {
     const char *left = cframe;
-    if (!walk_from(walk, frame, &left) || !cframe || !walk->result.count || walk->result.is_cut)
+    uint64_t last;
+    if (!walk_from(walk, frame, &left) || !cframe || walk->result.is_cut ||
+        !(last = sample_chain_last(walk->chain)))
         return;
-    bool is_one_less = !(walk->entries[walk->result.count - 1] & SAMPLE_FRAME_BORDER);
+    bool is_one_less = !(last & SAMPLE_FRAME_BORDER);
     if (!is_one_less && !is_on_stack(walk, left))
         return;
-    walk->result.count = 0;
+    begin(walk);
     if (!is_one_less)
         cframe = outer_cframe(walk, cframe);
     else if (add_frame(walk, frame) && add(walk, SAMPLE_FRAME_BORDER))
@@ -347,7 +441,7 @@ static void walk_both(struct walk *walk, const char *frame, const char *cframe)
 
 /* On 3.11 and 3.12 the innermost frame belongs to the innermost cframe. That one may have none yet:
  * what stands there was left by others. Then the one before is taken. */
-static void walk_chain(struct walk *walk, struct py_thread *thread)
+static void walk_chain(struct walk *walk, const struct py_thread *thread)
 {
     const char *cframe = layout->thread_cframe ? pointer_at(thread, layout->thread_cframe) : NULL;
     if (layout->thread_frame) {
@@ -356,7 +450,7 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
     }
     walk->result.is_cut = true;
     for (int i = 0; i < 2 && cframe && is_readable(walk, cframe); i++) {
-        walk->result = (struct sample_frames_result){0};
+        begin(walk);
         const char *next = cframe;
         if (walk_from(walk, pointer_at(cframe, layout->cframe_frame), &next) ||
             walk->result.is_lost || walk->result.is_late)
@@ -365,32 +459,36 @@ static void walk_chain(struct walk *walk, struct py_thread *thread)
     }
 }
 
-/* The calling thread's state, whether it holds the GIL or not; NULL when it is none of Python's. */
-static struct py_thread *thread_state(struct walk *walk)
+/* The frames of a state that waits beneath another. Nothing of it is half-way. */
+static void walk_suspended(struct walk *walk, const struct sample_state *state)
 {
-    struct py_thread *current = current_thread();
-    if (current) {
-        pthread_t owner;
-        memcpy(&owner, (const char *)current + layout->thread_id, sizeof owner);
-        if (owner == pthread_self())
-            return current;
-    }
-    struct py_thread *mine = thread_of_gil();
-    return mine && is_readable(walk, (const char *)mine + layout->thread_id) ? mine : NULL;
+    const char *cframe = layout->thread_cframe ? state->frame : NULL, *frame = state->frame;
+    if (cframe)
+        frame = layout->thread_frame ? pointer_at(state->state, layout->thread_frame)
+                                     : pointer_at(cframe, layout->cframe_frame);
+    walk_from(walk, frame, &cframe);
 }
 
-struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr_t stack_low,
-                                               uintptr_t stack_high, uint64_t *entries,
-                                               size_t capacity)
+/* The frames of all states of the thread: nearly always it has one. */
+static void walk_states(struct walk *walk, struct sample_states *states)
 {
-    struct walk walk = {.ring = ring,
-                        .entries = entries,
-                        .capacity = capacity,
-                        .stack_low = stack_low,
-                        .stack_high = stack_high,
-                        .last = {{.word = NO_WORD}}};
-    struct py_thread *thread = layout ? thread_state(&walk) : NULL;
-    if (thread)
-        walk_chain(&walk, thread);
+    struct sample_states_found found = sample_states_find(states, &walk->memory, walk->stack);
+    const struct sample_frames_result *result = &walk->result;
+    if (found.current)
+        walk_chain(walk, found.current);
+    for (size_t i = 0; i < found.count; i++)
+        if (!result->is_cut && !result->is_late && !result->is_lost)
+            walk_suspended(walk, &found.suspended[i]);
+}
+
+struct sample_frames_result sample_frames_read(struct sample_ring *ring, struct sample_bounds stack,
+                                               struct sample_states *states,
+                                               struct sample_chain *chain)
+{
+    struct walk walk = {.ring = ring, .chain = chain, .stack = stack, .last = {{.word = NO_WORD}}};
+    begin(&walk);
+    if (layout)
+        walk_states(&walk, states);
+    sample_chain_end(chain);
     return walk.result;
 }

@@ -3,6 +3,8 @@
 #define PITVIPER_INTERP_SAMPLE_FRAMES_H
 
 #include "formats/sample_ring.h"
+#include "interp/sample_chain.h"
+#include "interp/sample_states.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,16 +15,18 @@
 const char *sample_frames_load(void);
 
 struct sample_frames_result {
-    size_t count; /* entries written */
-    bool is_cut;  /* there were more, or the rest could not be followed */
-    bool is_late; /* a function is just being written down by another thread */
-    bool is_lost; /* there was no room in the ring for the name of a function */
+    bool is_cut;      /* there were more, or the rest could not be followed */
+    bool is_full;     /* there were more */
+    bool is_late;     /* a function is just being written down by another thread */
+    bool is_headless; /* is_cut, as the outermost is a generator, whose caller is not known */
+    bool is_lost;     /* there was no room in the ring for the name of a function */
 };
 
-/* Writes the frames as the ring has them, innermost first, after the records of the functions that
- * are new. `stack_low` and `stack_high` are the bounds of the thread's C stack. */
-struct sample_frames_result sample_frames_read(struct sample_ring *ring, uintptr_t stack_low,
-                                               uintptr_t stack_high, uint64_t *entries,
-                                               size_t capacity);
+/* Reads the frames into the thread's chain, after the records of the functions that are new have
+ * been written to the ring. `stack` is the thread's C stack, `states` what it remembers of its
+ * states. */
+struct sample_frames_result sample_frames_read(struct sample_ring *ring, struct sample_bounds stack,
+                                               struct sample_states *states,
+                                               struct sample_chain *chain);
 
 #endif

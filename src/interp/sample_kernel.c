@@ -28,10 +28,10 @@
 #include "interp/sample_kernel.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -63,15 +63,13 @@ static pid_t owner; /* the thread that opened the events */
 /* "0-3,8,10-11" */
 static void parse_processors(const char *text, cpu_set_t *ret_processors)
 {
-    unsigned first, last;
-    int length;
+    uint64_t first, last;
     CPU_ZERO(ret_processors);
-    while (sscanf(text, "%u%n", &first, &length) == 1) {
-        text += length;
+    while (number_take(&text, 10, &first)) {
         last = first;
-        if (sscanf(text, "-%u%n", &last, &length) == 1)
-            text += length;
-        for (unsigned i = first; i <= last && i < CPU_SETSIZE; i++)
+        if (*text == '-' && (text++, !number_take(&text, 10, &last)))
+            break;
+        for (uint64_t i = first; i <= last && i < CPU_SETSIZE; i++)
             CPU_SET(i, ret_processors);
         text += *text == ',';
     }
@@ -81,7 +79,7 @@ static void parse_processors(const char *text, cpu_set_t *ret_processors)
  * are, those that it is allowed on. */
 static void find_processors(cpu_set_t *ret_processors)
 {
-    char text[4096];
+    char text[4096] = "";
     int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)

@@ -1,16 +1,18 @@
 #include "interp/sample_layout.h"
 
-#define NAMES_3_11 .code_file = 112, .code_name = 128, .code_lines = 136
+#define NAMES_3_11 .code_flags = 48, .code_file = 112, .code_name = 128, .code_lines = 136
 #define TEXT_3_9 .text_ascii = 48, .text_other = 72
 #define TEXT_3_12 .text_ascii = 40, .text_other = 56
 
 static const struct sample_layout LAYOUTS[] = {
     [9] = {.thread_frame = 24,
            .thread_id = 176,
+           .interpreter_threads = 8,
            .frame_previous = 24,
            .frame_code = 32,
            .frame_offset = 104,
            .frame_offset_unit = 1,
+           .code_flags = 36,
            .code_first_line = 40,
            .code_file = 104,
            .code_name = 112,
@@ -20,11 +22,13 @@ static const struct sample_layout LAYOUTS[] = {
     [10] = {.thread_frame = 24,
             .thread_cframe = 48,
             .thread_id = 176,
+            .interpreter_threads = 8,
             .cframe_previous = 8,
             .frame_previous = 24,
             .frame_code = 32,
             .frame_offset = 96,
             .frame_offset_unit = 2,
+            .code_flags = 36,
             .code_first_line = 40,
             .code_file = 104,
             .code_name = 112,
@@ -33,6 +37,7 @@ static const struct sample_layout LAYOUTS[] = {
             TEXT_3_9},
     [11] = {.thread_cframe = 56,
             .thread_id = 152,
+            .interpreter_threads = 16,
             .cframe_frame = 8,
             .cframe_previous = 16,
             .frame_previous = 48,
@@ -45,6 +50,7 @@ static const struct sample_layout LAYOUTS[] = {
             TEXT_3_9},
     [12] = {.thread_cframe = 56,
             .thread_id = 136,
+            .interpreter_threads = 72,
             .cframe_previous = 8,
             .frame_previous = 8,
             .frame_instruction = 56,

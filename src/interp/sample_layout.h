@@ -18,10 +18,11 @@
 
 /* Offsets in bytes; 0 where there is no such field. */
 struct sample_layout {
-    uint16_t thread_frame;  /* the innermost frame; or 0: it is in the cframe */
-    uint16_t thread_cframe; /* _PyCFrame */
-    uint16_t thread_id;     /* the thread's pthread_t */
-    uint8_t cframe_frame;   /* its innermost frame, where threads do not have it */
+    uint16_t thread_frame;       /* the innermost frame; or 0: it is in the cframe */
+    uint16_t thread_cframe;      /* _PyCFrame */
+    uint16_t thread_id;          /* the thread's pthread_t */
+    uint8_t interpreter_threads; /* PyInterpreterState: its newest one; later ones publish it */
+    uint8_t cframe_frame;        /* its innermost frame, where threads do not have it */
     uint8_t cframe_previous;
     uint16_t frame_previous;
     uint16_t frame_code;
@@ -31,6 +32,7 @@ struct sample_layout {
     uint16_t frame_instruction; /* pointer to it */
     uint16_t frame_is_entry;    /* bool, 3.11 */
     uint16_t frame_owner;       /* char; 3.12 and later: FRAME_OWNER_SHIM marks a shim */
+    uint8_t code_flags;         /* int */
     uint16_t code_first_line;   /* int */
     uint16_t code_file;
     uint16_t code_name;
@@ -44,6 +46,7 @@ struct sample_layout {
 enum {
     FRAME_OWNER_SHIM = 3,
     OBJECT_TYPE = 8,
+    CODE_IS_GENERATOR = 0x20 | 0x80 | 0x200, /* flags: one, a coroutine, or both */
     CODE_UNITS = 16, /* 3.11 and later: how many units of 2 bytes the instructions take */
     TEXT_LENGTH = 16,
     TEXT_STATE = 32, /* a byte: 3 bits of kind from bit 2 on, compact, ascii */

@@ -1,5 +1,5 @@
-/* Usually it is all from the stack pointer to the end of the thread's stack; of a deep one, what
- * the recorder does not know yet (formats/sample_landmarks.h).
+/* Usually it is all from the stack pointer to the end of the thread's stack, and the red zone
+ * before it; of a deep one, what the recorder does not know yet (formats/sample_landmarks.h).
  *
  * Handlers of the program's own with SA_ONSTACK, as CPython installs them, run on the thread's
  * signal stack: the one that we gave it or one of its own. When a sample comes there, its callers
@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum {
-    MOST_BYTES = SAMPLE_RING_RECORD_MOST, /* of a stack */
-    MOST_INNER_BYTES = MOST_BYTES / 4,    /* when there are two */
+    MOST_BYTES = SAMPLE_RING_RECORD_MOST - SAMPLE_RED_ZONE_BYTES, /* of a stack */
+    MOST_INNER_BYTES = MOST_BYTES / 4,                            /* when there are two */
     MOST_OUTER_BYTES = MOST_BYTES / 2,
     MOST_SAVED_BYTES = 16 << 10, /* by the kernel: nearly all of it vector registers */
     READ_BYTES = offsetof(ucontext_t, uc_mcontext) + sizeof(gregset_t), /* of it */
@@ -35,6 +35,19 @@ static size_t bytes_up_to(uintptr_t pointer, uintptr_t end, size_t most)
 {
     size_t bytes = (end - pointer) & ~(size_t)7;
     return bytes < most ? bytes : most;
+}
+
+/* What lies before the stack pointer is read only where it is certain to be memory: in its own
+ * page, or in one that the thread's stack has reached before. */
+static size_t red_zone_bytes(struct sample_thread *thread, uintptr_t pointer)
+{
+    uintptr_t low = pointer & ~(uintptr_t)(PAGE_BYTES - 1);
+    if (is_on_thread_stack(thread, pointer)) {
+        if (low < thread->stack_reached)
+            thread->stack_reached = low;
+        low = thread->stack_reached;
+    }
+    return pointer - low >= SAMPLE_RED_ZONE_BYTES ? SAMPLE_RED_ZONE_BYTES : 0;
 }
 
 /* The stack pointer when the thread left its own stack; 0 when it is not found. */
@@ -64,20 +77,22 @@ static void leave_out_known(const struct sample_ring *ring, const struct sample_
     stack->is_whole = !stack->known.count;
 }
 
-struct sample_stack sample_stack_find(const struct sample_ring *ring,
-                                      const struct sample_thread *thread, const ucontext_t *at)
+struct sample_stack sample_stack_find(const struct sample_ring *ring, struct sample_thread *thread,
+                                      const ucontext_t *at)
 {
     const stack_t *signal_stack = &at->uc_stack;
     uintptr_t pointer = (uintptr_t)at->uc_mcontext.gregs[REG_RSP];
-    struct sample_stack stack = {.inner = pointer};
+    struct sample_stack stack = {.inner = pointer,
+                                 .red_zone_bytes = red_zone_bytes(thread, pointer)};
     if (is_on_thread_stack(thread, pointer)) {
         stack.inner_bytes = bytes_up_to(pointer, thread->stack_high, MOST_BYTES);
         stack.is_whole = stack.inner_bytes < MOST_BYTES;
         leave_out_known(ring, thread, &stack);
         return stack;
     }
-    /* A stack that somebody made. Its page is there, and nothing is known of others. */
-    stack.inner_bytes = (PAGE_BYTES - (pointer & (PAGE_BYTES - 1))) & ~(size_t)7;
+    /* A stack that somebody made. Its page is there, and nothing is known of others; not even the
+     * page, when the pointer is at its end and nothing was pushed yet. */
+    stack.inner_bytes = -pointer & (PAGE_BYTES - 1) & ~(size_t)7;
     if (pointer - (uintptr_t)signal_stack->ss_sp >= signal_stack->ss_size)
         return stack;
     stack.outer = interrupted_pointer(pointer, signal_stack);
@@ -95,13 +110,14 @@ size_t sample_stack_bytes(const struct sample_stack *stack)
     size_t end = stack->outer_bytes   ? sizeof(struct sample_two_stacks)
                  : stack->known.count ? sizeof stack->known
                                       : 0;
-    return stack->inner_bytes + stack->outer_bytes + end;
+    return stack->red_zone_bytes + stack->inner_bytes + stack->outer_bytes + end;
 }
 
 void sample_stack_copy(const struct sample_stack *stack, uint8_t *out)
 {
-    memcpy(out, (const void *)stack->inner, stack->inner_bytes);
-    out += stack->inner_bytes;
+    size_t bytes = stack->red_zone_bytes + stack->inner_bytes;
+    memcpy(out, (const void *)(stack->inner - stack->red_zone_bytes), bytes);
+    out += bytes;
     if (stack->known.count)
         memcpy(out, &stack->known, sizeof stack->known);
     if (!stack->outer_bytes)

@@ -10,14 +10,15 @@
 struct sample_stack {
     uintptr_t inner, outer;          /* where the copies begin */
     size_t inner_bytes;              /* multiples of 8 */
+    size_t red_zone_bytes;           /* before the inner one: all of it, or 0 */
     size_t outer_bytes;              /* 0: there is one stack only */
     bool is_whole;                   /* the last copy reaches the end of the thread's stack */
     struct sample_known_stack known; /* what is left out of the only one; count 0: nothing */
 };
 
 /* `at` is what the sample interrupts, as the handler got it. Fit for signal handlers. */
-struct sample_stack sample_stack_find(const struct sample_ring *ring,
-                                      const struct sample_thread *thread, const ucontext_t *at);
+struct sample_stack sample_stack_find(const struct sample_ring *ring, struct sample_thread *thread,
+                                      const ucontext_t *at);
 
 /* As the ring has it (formats/sample_ring.h): how many bytes, and these bytes. */
 size_t sample_stack_bytes(const struct sample_stack *stack);

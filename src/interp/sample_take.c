@@ -18,14 +18,15 @@
 
 enum {
     NS_PER_SECOND = 1000000000,
-    FRAME_BYTES = 64, /* of a Python frame, what is read of it */
+    NAME_NS = 1000000, /* from one look at a name to the next, which takes 0.3 us */
+    FRAME_BYTES = 64,  /* of a Python frame, what is read of it */
     LANDMARK_BYTES = 16,
     MOST_NS_PER_BYTE = 2,
     LARGE_BYTES = 64 << 10, /* a deep stack, all of it */
     COST_SAMPLES = 8,       /* so many samples say what one costs */
     MOST_COST = 3,          /* a third of the time up to the next */
     REST = 4,
-    BLOCK = 32,          /* frames */
+    MOST_PUT_OFF = 8,    /* samples in a row, for want of a generator's caller */
     KILLED_SECONDS = 10, /* nobody is so slow */
 };
 
@@ -35,23 +36,46 @@ static const int REGISTERS[SAMPLE_REGISTERS] = {
     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP,
 };
 
-static void announce_thread(struct sample_take_source *source, struct sample_thread *thread,
-                            uint64_t now)
+/* False when there is no room in the ring. */
+static bool put_name(struct sample_take_source *source, const struct sample_thread *thread,
+                     uint16_t flags, uint64_t time_ns)
 {
-    char name[16] = "";
     uint64_t position;
-    struct sample_record *record = sample_ring_take(&source->ring, sizeof *record + sizeof name,
-                                                    SAMPLE_RECORD_THREAD, &position);
+    struct sample_record *record = sample_ring_take(
+        &source->ring, sizeof *record + sizeof thread->name, SAMPLE_RECORD_THREAD, &position);
     if (!record)
-        return;
-    prctl(PR_GET_NAME, name);
-    memcpy(record + 1, name, sizeof name);
-    record->time_ns = now;
+        return false;
+    memcpy(record + 1, thread->name, sizeof thread->name);
+    record->time_ns = time_ns;
     record->tid = thread->tid;
-    record->extra = (uint32_t)strnlen(name, sizeof name);
-    record->flags = thread->frames ? 0 : SAMPLE_THREAD_BORDER;
+    record->extra = (uint32_t)strnlen(thread->name, sizeof thread->name);
+    record->flags = flags;
     sample_ring_give(&source->ring, record, position);
-    thread->is_announced = true;
+    return true;
+}
+
+static void announce_thread(struct sample_take_source *source, struct sample_thread *thread,
+                            uint64_t first_ns, uint64_t now)
+{
+    thread->name_ns = now;
+    prctl(PR_GET_NAME, thread->name);
+    thread->is_announced =
+        put_name(source, thread, thread->chain.entries ? 0 : SAMPLE_THREAD_BORDER, first_ns);
+}
+
+/* Threads get other names, and nobody tells us: CPython 3.14 names them when they run already. */
+static void look_at_name(struct sample_take_source *source, struct sample_thread *thread,
+                         uint64_t now)
+{
+    char before[sizeof thread->name];
+    if (now - thread->name_ns < NAME_NS)
+        return;
+    thread->name_ns = now;
+    memcpy(before, thread->name, sizeof before);
+    if (prctl(PR_GET_NAME, thread->name) == 0 &&
+        strncmp(before, thread->name, sizeof before) != 0 &&
+        !put_name(source, thread, SAMPLE_THREAD_RENAMED, now))
+        memcpy(thread->name, before, sizeof before); /* try again */
 }
 
 /* The time that this sample stands for, and whether the thread has slept through it. */
@@ -85,31 +109,25 @@ static struct sample_kernel_result interrupts_of(const struct sample_take_source
                               thread->kernel_words);
 }
 
-/* How many Python frames at the outer end are those of the last deep sample. Nearly all: many are
- * compared at a time. */
-static size_t count_kept(const struct sample_thread *thread, size_t count, uint64_t now)
+/* A deep sample is told in part: what the one before in the ring has is left out. Returns how many
+ * frames that are. */
+static size_t count_told(const struct sample_thread *thread, uint64_t now)
 {
-    const uint64_t *end = thread->frames + count;
-    const uint64_t *last_end = thread->last_frames + thread->last_count;
-    size_t most = count < thread->last_count ? count : thread->last_count, kept = 0;
     if (now > thread->deep_whole_ns + (uint64_t)SAMPLE_DEEP_SECONDS * NS_PER_SECOND)
         return 0;
-    while (most - kept >= BLOCK &&
-           memcmp(end - kept - BLOCK, last_end - kept - BLOCK, BLOCK * sizeof *end) == 0)
-        kept += BLOCK;
-    while (kept < most && end[-1 - (ptrdiff_t)kept] == last_end[-1 - (ptrdiff_t)kept])
-        kept++;
-    return kept;
+    return thread->chain.kept < thread->told ? thread->chain.kept : thread->told;
 }
 
-/* A deep sample is in the ring. */
+/* The chain of a deep sample is the known one now. */
 static void remember_frames(struct sample_thread *thread, const struct sample_body *body,
-                            uint64_t now)
+                            bool is_told, uint64_t now)
 {
-    uint64_t *frames = thread->frames;
-    thread->frames = thread->last_frames;
-    thread->last_frames = frames;
-    thread->last_count = (size_t)body->frame_count + body->kept_frames;
+    if (thread->told > thread->chain.kept)
+        thread->told = thread->chain.kept;
+    sample_chain_keep(&thread->chain);
+    if (!is_told)
+        return;
+    thread->told = thread->chain.known_count;
     thread->deep_number = body->deep_number;
     if (!body->kept_frames)
         thread->deep_whole_ns = now;
@@ -119,6 +137,7 @@ static void remember_frames(struct sample_thread *thread, const struct sample_bo
 struct parts {
     struct sample_body body;
     struct sample_frames_result frames;
+    size_t frame_count; /* with those that are not told */
     struct sample_stack stack;
     bool is_waiting;
 };
@@ -129,6 +148,7 @@ static uint16_t flags_of(const struct parts *parts)
     return (uint16_t)((stack->is_whole ? SAMPLE_STACK_WHOLE : 0) |
                       (stack->outer_bytes ? SAMPLE_TWO_STACKS : 0) |
                       (stack->known.count ? SAMPLE_STACK_KNOWN : 0) |
+                      (stack->red_zone_bytes ? SAMPLE_RED_ZONE : 0) |
                       (parts->frames.is_cut ? SAMPLE_CUT : 0) |
                       (parts->is_waiting ? SAMPLE_WAITING : 0));
 }
@@ -160,7 +180,8 @@ static bool put_sample(struct sample_take_source *source, const struct sample_th
     uint8_t *out = (uint8_t *)(record + 1);
     memcpy(out, body, sizeof *body);
     out = put_words(out + sizeof *body, thread->kernel_words, (size_t)body->kernel_words);
-    out = put_words(out, thread->frames, (size_t)body->frame_count);
+    out = put_words(out, thread->chain.entries, thread->chain.count);
+    out = put_words(out, sample_chain_kept(&thread->chain), thread->chain.kept - body->kept_frames);
     sample_stack_copy(&parts->stack, out);
     sample_ring_give(&source->ring, record, position);
     return true;
@@ -171,14 +192,18 @@ static void look(struct sample_take_source *source, struct sample_thread *thread
                  const ucontext_t *at, uint64_t now, struct parts *parts)
 {
     struct sample_body *body = &parts->body;
-    if (thread->frames)
-        parts->frames = sample_frames_read(&source->ring, thread->stack_low, thread->stack_high,
-                                           thread->frames, SAMPLE_THREAD_FRAMES);
-    if (parts->frames.count >= SAMPLE_DEEP_FRAMES) {
-        body->kept_frames = (uint32_t)count_kept(thread, parts->frames.count, now);
+    struct sample_chain *chain = &thread->chain;
+    if (chain->entries)
+        parts->frames = sample_frames_read(
+            &source->ring,
+            (struct sample_bounds){.low = thread->stack_low, .high = thread->stack_high},
+            &thread->states, chain);
+    parts->frame_count = chain->count + chain->kept;
+    if (parts->frame_count >= SAMPLE_DEEP_FRAMES) {
+        body->kept_frames = (uint32_t)count_told(thread, now);
         body->deep_number = thread->deep_number == UINT32_MAX ? 1 : thread->deep_number + 1;
     }
-    body->frame_count = parts->frames.count - body->kept_frames;
+    body->frame_count = parts->frame_count - body->kept_frames;
     for (int i = 0; i < SAMPLE_REGISTERS; i++)
         body->registers[i] = (uint64_t)at->uc_mcontext.gregs[REGISTERS[i]];
     parts->stack = sample_stack_find(&source->ring, thread, at);
@@ -200,10 +225,23 @@ static void note_lost(struct sample_take_source *source, uint64_t count, uint64_
 {
     struct sample_ring_header *header = source->ring.header;
     atomic_fetch_add_explicit(&header->lost, count, memory_order_relaxed);
-    if (!source->full_ns)
-        source->full_ns = now;
+    uint64_t full_ns =
+        source->full_ns; /* other threads set it meanwhile, perhaps later than `now` */
+    if (!full_ns)
+        source->full_ns = full_ns = now;
+    int64_t full_for_ns = (int64_t)(now - full_ns);
     source->is_over = atomic_load_explicit(&header->is_closed, memory_order_relaxed) ||
-                      now - source->full_ns > (uint64_t)KILLED_SECONDS * NS_PER_SECOND;
+                      full_for_ns > (int64_t)KILLED_SECONDS * NS_PER_SECOND;
+}
+
+/* A generator without its caller is most likely just being called: the next sample shows more. */
+static bool is_put_off(struct sample_thread *thread, const struct sample_frames_result *frames)
+{
+    if (!frames->is_headless) {
+        thread->headless_count = 0;
+        return false;
+    }
+    return thread->headless_count < MOST_PUT_OFF && ++thread->headless_count;
 }
 
 /* How many bytes of the program's memory it had to read, roughly; 0 when it did not look. */
@@ -223,24 +261,28 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
     thread->owed_ns = body->weight_ns + body->kernel_weight_ns;
     if (now < thread->rest_until_ns)
         return 0;
-    if (!thread->is_announced)
-        announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now);
+    if (thread->is_announced)
+        look_at_name(source, thread, now);
+    else
+        announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now, now);
     look(source, thread, at, now, &parts);
-    if (parts.frames.is_late || has_to_wait(&source->ring, &parts.stack))
-        return parts.frames.count * FRAME_BYTES;
-    if (parts.frames.is_lost || !put_sample(source, thread, &parts, now)) {
+    if (parts.frames.is_late || is_put_off(thread, &parts.frames) ||
+        has_to_wait(&source->ring, &parts.stack))
+        return parts.frame_count * FRAME_BYTES;
+    bool is_told = !parts.frames.is_lost && put_sample(source, thread, &parts, now);
+    if (body->deep_number)
+        remember_frames(thread, body, is_told, now);
+    if (!is_told) {
         note_lost(source, kernel.user + kernel.kernel, now);
-        return parts.frames.count * FRAME_BYTES;
+        return parts.frame_count * FRAME_BYTES;
     }
     thread->owed_ns = 0;
     if (source->full_ns)
         source->full_ns = 0;
-    if (body->deep_number)
-        remember_frames(thread, body, now);
     if (parts.frames.is_cut)
         atomic_fetch_add_explicit(&header->unreadable, 1, memory_order_relaxed);
     return sample_stack_bytes(&parts.stack) + parts.stack.known.count * LANDMARK_BYTES +
-           parts.frames.count * FRAME_BYTES;
+           parts.frame_count * FRAME_BYTES;
 }
 
 /* With very deep stacks a sample can take as long as the time up to the next one, and the program

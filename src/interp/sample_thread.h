@@ -2,31 +2,37 @@
 #ifndef PITVIPER_INTERP_SAMPLE_THREAD_H
 #define PITVIPER_INTERP_SAMPLE_THREAD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "interp/sample_chain.h"
+#include "interp/sample_states.h"
+
+#include <signal.h>
 #include <time.h>
 
-enum { SAMPLE_THREAD_FRAMES = 16384, SAMPLE_KERNEL_WORDS = 512 };
+enum { SAMPLE_KERNEL_WORDS = 512 };
 
 struct sample_thread {
     uint32_t tid;
-    bool is_announced; /* the ring has its name */
+    bool is_announced; /* the ring has its name, which is ... */
+    char name[16];     /* ... this; padded with 0 */
+    uint64_t name_ns;  /* when it was looked at */
     bool has_timer;
-    bool has_signal_stack; /* that we gave it */
+    volatile bool has_ended_wait; /* our signal has, since somebody looked (interpose_waits.c) */
     timer_t timer;
     uint64_t cpu_ns;                 /* CPU time up to the last sample; 0: there was none */
     uint64_t time_ns;                /* time of the last sample */
     uint64_t cost_ns;                /* what a sample takes, of late */
     uint64_t rest_until_ns;          /* no sample before: the last ones took long */
+    uint32_t headless_count;         /* samples in a row whose chain was so; see is_put_off */
     uint64_t owed_ns;                /* time of samples that were left out or lost since then */
     uintptr_t stack_low, stack_high; /* of the C stack; equal when it is not known */
-    uint64_t *frames;                /* room for SAMPLE_THREAD_FRAMES entries */
-    uint64_t *last_frames;           /* as much: those of the last deep sample in the ring */
-    size_t last_count;
-    uint32_t deep_number;   /* of the last deep sample */
-    uint64_t deep_whole_ns; /* when one had all its frames */
-    uint8_t *signal_stack;
+    uintptr_t stack_reached;         /* the lowest page of it that is known to be memory */
+    struct sample_chain chain;       /* Python frames; without entries: they are not read */
+    struct sample_states states;     /* of the thread, in several interpreters */
+    size_t told;          /* outermost known ones that the last deep sample in the ring has, too */
+    uint32_t deep_number; /* of that one */
+    uint64_t deep_whole_ns;     /* when one had all its frames */
+    uint8_t *signal_stack;      /* ours */
+    stack_t their_signal_stack; /* that the program wants */
 
     /* The kernel's part: see sample_kernel.c. */
     uint64_t kernel_ns;      /* records up to this time have been read */
@@ -43,6 +49,10 @@ struct sample_thread *sample_thread_mine(void);
 
 /* Makes one for the calling thread. NULL when memory is short. */
 struct sample_thread *sample_thread_begin(void);
+
+/* sigaltstack for the calling thread: what the program sees of signal stacks. */
+int sample_thread_signal_stack(struct sample_thread *thread, const stack_t *wanted,
+                               stack_t *ret_old);
 
 /* Releases the calling thread's. The trigger must be off. */
 void sample_thread_end(void);

@@ -14,6 +14,7 @@
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps. */
 #include "interp/sample_trigger.h"
 
+#include "base/clock.h"
 #include "interp/sample_kernel.h"
 #include "interp/sampler.h"
 
@@ -90,6 +91,21 @@ int sample_trigger_signal(enum sample_trigger trigger)
     }
 }
 
+static struct timespec time_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_SECOND),
+                             .tv_nsec = (long)(ns % NS_PER_SECOND)};
+}
+
+/* A thread's first sample comes at any moment of the first period: else the time of all threads
+ * that are shorter would be lost. */
+static uint64_t any_number(const struct sample_thread *thread)
+{
+    uint64_t number = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)thread->tid << 32;
+    number *= UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio */
+    return number >> 20;
+}
+
 static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_thread *thread)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGSTKFLT};
@@ -98,10 +114,9 @@ static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_th
     if (timer_create(clock, &event, &thread->timer) < 0)
         return false;
     thread->has_timer = true;
-    long period = (long)(NS_PER_SECOND / frequency_hz);
-    struct timespec interval = {.tv_sec = period / NS_PER_SECOND,
-                                .tv_nsec = period % NS_PER_SECOND};
-    struct itimerspec times = {.it_interval = interval, .it_value = interval};
+    uint64_t period_ns = NS_PER_SECOND / frequency_hz;
+    struct itimerspec times = {.it_interval = time_of(period_ns),
+                               .it_value = time_of(1 + any_number(thread) % period_ns)};
     return timer_settime(thread->timer, 0, &times, NULL) == 0;
 }
 
@@ -190,7 +205,8 @@ void sample_trigger_forget(struct sample_thread *thread)
 
 bool sample_trigger_is_source(const siginfo_t *info)
 {
+    /* Short of memory, the kernel sends it without saying why: from nobody. */
     if (info->si_signo == SIGTRAP)
-        return info->si_code == TRAP_PERF;
+        return info->si_code == TRAP_PERF || (info->si_code == SI_USER && info->si_pid == 0);
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == &event_fd;
 }

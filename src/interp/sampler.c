@@ -14,7 +14,9 @@
 #include "interp/sampler.h"
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "formats/sample_ring.h"
+#include "interp/exec_environment.h"
 #include "interp/interpose.h"
 #include "interp/program_needs.h"
 #include "interp/pyapi.h"
@@ -31,13 +33,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
     MOST_MAPS_BYTES = 256 << 10,
+    MOST_NAME_BYTES = 1024,
     MOST_RINGS = 1000, /* of one process number: one more with each exec */
     LEAST_HZ = 1,
+    DEFAULT_HZ = 999,
     MOST_HZ = 20000,
 };
 
@@ -57,18 +63,35 @@ extern void *__dso_handle;
 
 /* --- the handler ----------------------------------------------------------------------------- */
 
+/* Our handler has all signals blocked; theirs those that it wants. */
+static void block_as_they_want(int signal, const struct sigaction *theirs, const ucontext_t *at)
+{
+    sigset_t blocked;
+    sigorset(&blocked, &at->uc_sigmask, &theirs->sa_mask);
+    if (!(theirs->sa_flags & SA_NODEFER))
+        sigaddset(&blocked, signal);
+    interpose_sigmask(SIG_SETMASK, &blocked, NULL);
+}
+
 /* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
-    struct sigaction *theirs = &sampler.theirs;
-    if (theirs->sa_flags & SA_SIGINFO) {
-        theirs->sa_sigaction(signal, info, context);
-    } else if (theirs->sa_handler == SIG_DFL) {
-        interpose_sigaction(signal, theirs, NULL);
+    struct sigaction theirs = sampler.theirs;
+    bool has_info = theirs.sa_flags & SA_SIGINFO;
+    if (!has_info && theirs.sa_handler == SIG_IGN)
+        return;
+    if (!has_info && theirs.sa_handler == SIG_DFL) {
+        interpose_sigaction(signal, &theirs, NULL);
         raise(signal);
-    } else if (theirs->sa_handler != SIG_IGN) {
-        theirs->sa_handler(signal);
+        return;
     }
+    if (theirs.sa_flags & SA_RESETHAND)
+        sampler.theirs = (struct sigaction){.sa_handler = SIG_DFL};
+    block_as_they_want(signal, &theirs, context);
+    if (has_info)
+        theirs.sa_sigaction(signal, info, context);
+    else
+        theirs.sa_handler(signal);
 }
 
 /* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code.
@@ -91,20 +114,46 @@ static void stop(void)
         sample_trigger_remove(thread);
 }
 
+/* Whether a signal has come while our handler had it blocked: its own handler comes next. */
+static bool is_another_pending(const ucontext_t *at)
+{
+    sigset_t pending;
+    if (sigpending(&pending) < 0)
+        return true;
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(&pending, number) == 1 && !sigismember(&at->uc_sigmask, number) &&
+            number != sample_trigger_signal(sampler.source.trigger))
+            return true;
+    return false;
+}
+
+/* Whether the thread was in a system call, which this signal has ended with EINTR. */
+static bool has_ended_wait(const ucontext_t *at)
+{
+    static const uint8_t SYSCALL[] = {0x0f, 0x05};
+    const greg_t *registers = at->uc_mcontext.gregs;
+    return registers[REG_RAX] == -EINTR && registers[REG_RIP] % 4096 >= (greg_t)sizeof SYSCALL &&
+           memcmp((const uint8_t *)registers[REG_RIP] - sizeof SYSCALL, SYSCALL, sizeof SYSCALL) ==
+               0;
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct sample_thread *thread = sample_thread_mine();
-    if (!sample_trigger_is_source(info))
+    bool is_ours = sample_trigger_is_source(info);
+    if (!is_ours)
         pass_on(signal, info, context);
     else if (!sampler.is_on && thread)
-        sample_trigger_remove(thread); /* we have stepped aside */
+        sample_trigger_remove(thread); /* nobody reads any more */
     else if (thread)
         sample_take(&sampler.source, thread, info, context);
     else if (sampler.is_on)
         sample_unknown_thread(info, context);
     if (sampler.source.is_over)
         stop();
+    if (is_ours && thread && has_ended_wait(context))
+        thread->has_ended_wait = !is_another_pending(context);
     errno = saved_errno;
 }
 
@@ -116,32 +165,59 @@ static void say_problem(const char *problem)
              problem);
 }
 
-/* Puts the list of mappings into the ring. Not from a handler: there may be much of it. */
-static void note_maps(void)
+/* Puts a record that is nothing but text into the ring. */
+static void note_text(uint16_t type, const char *text, size_t length, uint32_t tid,
+                      uint64_t time_ns)
 {
     struct sample_ring *ring = &sampler.source.ring;
+    uint64_t position;
+    struct sample_record *record =
+        sample_ring_take(ring, sizeof *record + ((length + 7) & ~(size_t)7), type, &position);
+    if (!record)
+        return;
+    memcpy(record + 1, text, length);
+    record->time_ns = time_ns;
+    record->tid = tid;
+    record->extra = (uint32_t)length;
+    sample_ring_give(ring, record, position);
+}
+
+/* The list of mappings. Not from our handler: there may be much of it. But a program may fork and
+ * exec in a handler of its own, so malloc, which may have been interrupted, is not for us. */
+static void note_maps(void)
+{
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    char *text = fd >= 0 ? malloc(MOST_MAPS_BYTES) : NULL;
+    if (fd < 0)
+        return;
+    char *text =
+        mmap(NULL, MOST_MAPS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t length = 0;
     ssize_t got = 0;
-    while (text && length < MOST_MAPS_BYTES &&
+    while (text != MAP_FAILED && length < MOST_MAPS_BYTES &&
            (got = read(fd, text + length, MOST_MAPS_BYTES - length)) > 0)
         length += (size_t)got;
-    uint64_t position;
-    struct sample_record *record = NULL;
     if (length)
-        record = sample_ring_take(ring, sizeof *record + ((length + 7) & ~(size_t)7),
-                                  SAMPLE_RECORD_MAPS, &position);
-    if (record) {
-        memcpy(record + 1, text, length);
-        record->time_ns = clock_ns(CLOCK_MONOTONIC);
-        record->tid = 0;
-        record->extra = (uint32_t)length;
-        sample_ring_give(ring, record, position);
-    }
-    free(text);
-    if (fd >= 0)
-        close(fd);
+        note_text(SAMPLE_RECORD_MAPS, text, length, 0, clock_ns(CLOCK_MONOTONIC));
+    if (text != MAP_FAILED)
+        munmap(text, MOST_MAPS_BYTES);
+    close(fd);
+}
+
+/* After unshare(CLONE_NEWPID) children have numbers that mean something else here. */
+static bool has_children_here(void)
+{
+    struct stat children;
+    return stat("/proc/self/ns/pid_for_children", &children) < 0 ||
+           (uint32_t)children.st_ino == sampler.source.ring.header->pid_namespace;
+}
+
+void sampler_note_program(const char *name, pid_t pid, uint64_t time_ns)
+{
+    if (!name)
+        name = "?"; /* which the kernel will refuse */
+    if (sampler.is_on && has_children_here())
+        note_text(SAMPLE_RECORD_PROGRAM, name, strnlen(name, MOST_NAME_BYTES), (uint32_t)pid,
+                  time_ns);
 }
 
 /* A ring may not be as large as it has to be. */
@@ -196,11 +272,21 @@ static bool install_handler(int signal)
 {
     struct sigaction ours = {.sa_sigaction = on_signal,
                              .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    /* While a sample is taken nothing else should run on this stack. */
-    sigfillset(&ours.sa_mask);
+    /* While a sample is taken nothing else should run on this stack, nor end the thread half-way:
+     * with the signals that the C library keeps for itself, which sigfillset leaves out. */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
     sigdelset(&ours.sa_mask, SIGSEGV);
     sigdelset(&ours.sa_mask, SIGBUS);
     return interpose_sigaction(signal, &ours, &sampler.theirs) == 0;
+}
+
+/* Who started us may have blocked all signals. */
+static void unblock(void)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, sample_trigger_signal(sampler.source.trigger));
+    interpose_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
 
 static const char *python_problem; /* NULL: none; empty: there is no Python */
@@ -219,11 +305,12 @@ static void publish(void)
 
 static void read_options(const char *text)
 {
-    unsigned hz = 0;
+    uint64_t hz = 0;
     const char *at = text ? strstr(text, "hz=") : NULL;
     if (at)
-        sscanf(at, "hz=%u", &hz);
-    sampler.source.frequency_hz = hz < LEAST_HZ || hz > MOST_HZ ? 999 : hz;
+        at += strlen("hz=");
+    bool is_wanted = at && number_take(&at, 10, &hz) && hz >= LEAST_HZ && hz <= MOST_HZ;
+    sampler.source.frequency_hz = is_wanted ? (uint32_t)hz : DEFAULT_HZ;
     sampler.clock = text && strstr(text, "clock=wall") ? SAMPLE_CLOCK_WALL : SAMPLE_CLOCK_CPU;
 }
 
@@ -238,10 +325,17 @@ void sampler_look_for_python(void)
     atomic_flag_clear(&is_looking);
 }
 
-static void in_child(void)
+/* fork and exec are no places where a thread may be cancelled; what we do there must not make them
+ * such. */
+static int keep_from_cancelling(void)
 {
-    if (!sampler.is_on)
-        return;
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static void start_in_child(void)
+{
     struct sample_thread *thread = sample_thread_mine();
     sampler.is_on = false;
     sample_ring_close(&sampler.source.ring);
@@ -251,7 +345,7 @@ static void in_child(void)
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
         thread->cpu_ns = thread->time_ns = thread->owed_ns = 0;
-        thread->last_count = 0;
+        thread->told = 0;
     }
     if (!open_ring())
         return;
@@ -260,6 +354,15 @@ static void in_child(void)
     sampler.is_on = true;
     start_in_this_thread();
     publish();
+}
+
+static void in_child(void)
+{
+    if (!sampler.is_on)
+        return;
+    int state = keep_from_cancelling();
+    start_in_child();
+    pthread_setcancelstate(state, NULL);
 }
 
 static void on_thread_end(void *unused)
@@ -291,6 +394,11 @@ bool sampler_is_on(void)
     return sampler.is_on;
 }
 
+struct sample_thread *sampler_interrupts_waits(void)
+{
+    return sampler.is_on && sampler.clock == SAMPLE_CLOCK_WALL ? sample_thread_mine() : NULL;
+}
+
 bool sampler_uses_signal(int signal)
 {
     return sampler.is_on && signal == sample_trigger_signal(sampler.source.trigger);
@@ -308,31 +416,14 @@ int sampler_descriptor(void)
     return sampler.is_on ? sample_trigger_descriptor() : -1;
 }
 
-static void step_aside(void)
+/* A signal tells whether it is ours. So our handler stays in front, and passes on what is the
+ * program's. */
+void sampler_set_action(const struct sigaction *action)
 {
-    if (!sampler.is_on)
-        return;
-    stop();
-    say_problem("the program uses the sampler's signal itself");
-}
-
-static bool does(const struct sigaction *action, void (*what)(int))
-{
-    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == what;
-}
-
-/* Timers of other threads are still to come. So our handler stays in front of the program's, with
- * all that the program wants of its own. */
-int sampler_set_action(int signal, const struct sigaction *action)
-{
-    struct sigaction both = *action;
-    both.sa_sigaction = on_signal;
-    both.sa_flags |= SA_SIGINFO;
+    bool is_default = !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
     sampler.theirs = *action;
-    if (does(action, SIG_DFL))
-        return 0; /* what it was, or as good: see pass_on */
-    step_aside();
-    return interpose_sigaction(signal, does(action, SIG_IGN) ? action : &both, NULL);
+    if (!is_default && sampler.is_on)
+        say_problem("the program uses the sampler's signal itself: each gets its own");
 }
 
 void sampler_give_action(struct sigaction *ret_action)
@@ -340,19 +431,36 @@ void sampler_give_action(struct sigaction *ret_action)
     *ret_action = sampler.theirs;
 }
 
-void sampler_before_exec(void)
+/* Our signal, where the program has blocked it past us: it would still be there in the new program,
+ * and end it. */
+static void take_pending(void)
 {
+    sigset_t ours;
+    struct timespec now = {0};
+    sigemptyset(&ours);
+    sigaddset(&ours, sample_trigger_signal(sampler.source.trigger));
+    while (syscall(SYS_rt_sigtimedwait, &ours, NULL, &now, NSIG / 8) > 0)
+        ;
+}
+
+void sampler_before_exec(const char *name)
+{
+    sampler_note_program(name, getpid(), clock_ns(CLOCK_MONOTONIC));
     if (!sampler.is_on || getpid() != sampler.pid)
         return; /* the child of a vfork shares this memory, but no trigger */
     struct sample_thread *thread = sample_thread_mine();
+    int state = keep_from_cancelling();
     sample_trigger_pause();
     if (thread)
         sample_trigger_remove(thread);
+    take_pending();
     note_maps();
+    pthread_setcancelstate(state, NULL);
 }
 
 void sampler_exec_failed(void)
 {
+    sampler_note_program("", getpid(), clock_ns(CLOCK_MONOTONIC));
     if (!sampler.is_on || getpid() != sampler.pid)
         return;
     struct sample_thread *thread = sample_thread_mine();
@@ -376,7 +484,8 @@ void sampler_start(void)
     if (!folder || !*folder || strlen(folder) >= sizeof sampler.folder)
         return;
     snprintf(sampler.folder, sizeof sampler.folder, "%s", folder);
-    read_options(getenv("PITVIPER_RECORD_OPTIONS"));
+    read_options(getenv(SAMPLE_RING_OPTIONS));
+    exec_environment_init();
     if (!open_ring())
         return;
     sampler.pid = getpid();
@@ -392,7 +501,9 @@ void sampler_start(void)
         __register_atfork(NULL, NULL, in_child, &__dso_handle);
     int signal = sampler.clock == SAMPLE_CLOCK_WALL ? SIGSTKFLT : SIGTRAP;
     sampler.is_on = install_handler(SIGSTKFLT) && (signal == SIGSTKFLT || install_handler(SIGTRAP));
-    if (sampler.is_on)
+    if (sampler.is_on) {
         start_in_this_thread();
+        unblock();
+    }
     publish();
 }

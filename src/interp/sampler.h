@@ -5,6 +5,9 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+struct sample_thread;
 
 /* Ours are above those that programs usually have. */
 enum { SAMPLER_FIRST_DESCRIPTOR = 200 };
@@ -22,10 +25,13 @@ void sampler_look_for_python(void);
 void sampler_thread_begins(void);
 
 /* The process is about to become another program: no signal may be left that would end it. */
-void sampler_before_exec(void);
+void sampler_before_exec(const char *name);
 
 /* ... and it did not. */
 void sampler_exec_failed(void);
+
+/* A process is another program since about this time (CLOCK_MONOTONIC), by posix_spawn. */
+void sampler_note_program(const char *name, pid_t pid, uint64_t time_ns);
 
 /* Whether a signal is in use by the sampler of this process. */
 bool sampler_uses_signal(int signal);
@@ -36,9 +42,11 @@ bool sampler_handles_signal(int signal);
 /* A descriptor that the program does not know of; -1: there is none. */
 int sampler_descriptor(void);
 
-/* The program's action for a signal that we handle. If it wants the signal for itself, the sampler
- * stops. 0, or -1 and errno. */
-int sampler_set_action(int signal, const struct sigaction *action);
+/* The calling thread, if it is interrupted while it waits, too; NULL: it is not. */
+struct sample_thread *sampler_interrupts_waits(void);
+
+/* The program's action for a signal that we handle: it gets those that are not ours. */
+void sampler_set_action(const struct sigaction *action);
 void sampler_give_action(struct sigaction *ret_action);
 
 #endif

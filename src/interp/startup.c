@@ -9,11 +9,13 @@
  * `pitviper run` reaches isolated interpreters too. */
 #include "interp/startup.h"
 
+#include "base/number.h"
 #include "interp/activation.h"
 #include "interp/pyapi.h"
 #include "interp/sys_functions.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +76,12 @@ static enum wish wish_of_options(void)
 static bool is_set(const char *name)
 {
     const char *text = getenv(name);
-    if (!text || !*text)
+    if (!text)
         return false;
-    char *end;
-    errno = 0;
-    long number = strtol(text, &end, 10);
-    return *end == '\0' && errno == 0 && number != 0 && number == (int)number;
+    text += strspn(text, " \t\n\v\f\r");
+    uint64_t most = *text == '-' ? -(int64_t)INT_MIN : INT_MAX, number;
+    text += *text == '-' || *text == '+';
+    return number_take(&text, 10, &number) && *text == '\0' && number && number <= most;
 }
 
 static bool environment_is_ignored(void)

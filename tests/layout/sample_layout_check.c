@@ -34,6 +34,15 @@ static void check(const char *field, size_t ours, size_t theirs)
 static void check_thread(const struct sample_layout *layout)
 {
     CHECK(thread_id, PyThreadState, thread_id);
+    check("next thread", 8, offsetof(PyThreadState, next));
+#if PY_MINOR_VERSION < 13
+    check("next interpreter", 0, offsetof(PyInterpreterState, next));
+#endif
+#if PY_MINOR_VERSION < 11
+    CHECK(interpreter_threads, PyInterpreterState, tstate_head);
+#elif PY_MINOR_VERSION < 13
+    CHECK(interpreter_threads, PyInterpreterState, threads.head);
+#endif
 #if PY_MINOR_VERSION < 11
     CHECK(thread_frame, PyThreadState, frame);
 #elif PY_MINOR_VERSION >= 13
@@ -91,6 +100,7 @@ static void check_frame(const struct sample_layout *layout)
 
 static void check_code(const struct sample_layout *layout)
 {
+    CHECK(code_flags, PyCodeObject, co_flags);
     CHECK(code_first_line, PyCodeObject, co_firstlineno);
     CHECK(code_file, PyCodeObject, co_filename);
 #if PY_MINOR_VERSION == 9
