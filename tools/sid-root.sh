@@ -17,7 +17,7 @@ set -eu
 packages="python3.13 python3.13-dev python3.13-venv python3.14 python3.14-dev python3.14-venv \
 python3.15 python3.15-dev python3.15-venv libpython3.13-testsuite libpython3.14-testsuite \
 libpython3.15-testsuite linux-perf samply python3-pytest python3-hypothesis gcc libc6-dev \
-meson ninja-build pkgconf libcmocka-dev libzstd-dev zlib1g-dev libdw-dev scdoc protobuf-compiler strace gdb pypy3 python3.13-dbg python3-greenlet"
+meson ninja-build pkgconf libcmocka-dev libzstd-dev zlib1g-dev libdw-dev scdoc protobuf-compiler strace gdb pypy3 python3.13-dbg python3-greenlet musl-tools"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitviper
 root=$cache/sid

@@ -64,10 +64,10 @@ def compiled():
     """Compiles a program or shared object of one C file: compiled(SOURCE, *OPTIONS) is its path. In
     the build folder, not under /tmp, which may be another one for the programs that use it."""
     with tempfile.TemporaryDirectory(prefix="compiled-", dir=BUILD) as folder:
-        def compile_one(source, *options):
+        def compile_one(source, *options, compiler="cc"):
             path = Path(folder) / f"{len(os.listdir(folder))}-{source.stem}"
             try:
-                subprocess.run(["cc", "-O2", "-o", path, source, *options], check=True)
+                subprocess.run([compiler, "-O2", "-o", path, source, *options], check=True)
             except FileNotFoundError:
                 pytest.skip("there is no C compiler")
             return path

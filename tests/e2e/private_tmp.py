@@ -8,8 +8,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from ..builds import CHECKOUT
 from .command import words
+
+IN_TMP = "this checkout is in /tmp, and would not be there with another one"
 
 
 @functools.lru_cache(maxsize=None)
@@ -27,10 +31,16 @@ def in_private_tmp(folder, *command):
                  'mount --bind "$0" /tmp && exec "$@"', folder, *command)
 
 
+def need_checkout_elsewhere():
+    """For tests with another /tmp that run programs of this checkout."""
+    if Path("/tmp") in CHECKOUT.parents:
+        pytest.skip(IN_TMP)
+
+
 @functools.lru_cache(maxsize=None)
 def obstacle():
     if Path("/tmp") in CHECKOUT.parents:
-        return "this checkout is in /tmp, and would not be there with another one"
+        return IN_TMP
     try:
         status = subprocess.run(in_private_tmp("/tmp", "true"), stderr=subprocess.DEVNULL).returncode
     except FileNotFoundError:

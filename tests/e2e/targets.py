@@ -9,6 +9,7 @@ DEEP_AND_CHANGING = CHECKOUT / "tests" / "targets" / "deep_and_changing.py"
 JSON_AND_RE = CHECKOUT / "tests" / "targets" / "json_and_re.py"
 THREADS_AND_FORKS = CHECKOUT / "tests" / "targets" / "threads_and_forks.py"
 
+GENERATORS = CHECKOUT / "tests" / "targets" / "generators.py"
 KNOWN_COSTS = CHECKOUT / "tests" / "targets" / "known_costs.py"
 KERNEL_TIME = CHECKOUT / "tests" / "targets" / "kernel_time.py"
 WAITS = CHECKOUT / "tests" / "targets" / "waits.py"

@@ -11,6 +11,7 @@ import pytest
 from . import name_files
 from .cli import pitviper, program
 from .perf import Recording
+from .private_tmp import need_checkout_elsewhere
 from .profiles import calls
 from .targets import jit_spin
 from ..builds import sanitized_environment
@@ -72,6 +73,7 @@ def test_a_process_that_ran_before_perf_did(perf, options):
 @pytest.mark.parametrize("misleading", [False, True])
 def test_a_dump_in_another_mount_namespace(perf, misleading):
     """The program has a /tmp of its own; here, another file may have the path of its dump."""
+    need_checkout_elsewhere()
     with spinning("jitdump", *UNSHARE, "sh", "-c", 'mount -t tmpfs none /tmp && exec "$@"',
                   "sh") as pid:
         here = name_files.jitdump_of(pid)

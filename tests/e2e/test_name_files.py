@@ -12,7 +12,7 @@ from .cli import pitviper
 from .environments import with_wheel
 from .interpreters import every_python
 from .name_files import read_jitdump, read_perf_map
-from .private_tmp import propagation
+from .private_tmp import need_checkout_elsewhere, propagation
 from .programs import Files, run, take_files, with_support
 
 every_backend = pytest.mark.parametrize("backend", ["perf", "perf_jit"])
@@ -251,6 +251,7 @@ def run_with_tmp(options, prepare, *command):
     """What came of it, and the map."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount another /tmp")
+    need_checkout_elsewhere()
     ended = run("unshare", "--mount", "--propagation", propagation(), "sh", "-c", IN_A_TMP, options,
                 prepare, *command)
     if ended.status == 77 or "unshare" in ended.err:

@@ -35,6 +35,14 @@ def spin(seconds):
 """
 
 
+@pytest.fixture(autouse=True)
+def hangups():
+    """Commands start as in a terminal, when the tests themselves run under nohup, too."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def recorder(recordings):
     return Recorder(recordings)
@@ -228,6 +236,19 @@ def test_a_command_that_is_killed_leaves_a_recording(recorder, number):
     assert len(recorder.profile().samples) > 100
 
 
+@pytest.mark.parametrize("names", [(), ("CHLD",), ("PIPE",), ("CHLD", "HUP", "USR1")], ids=str)
+def test_signals_that_are_ignored_from_the_beginning(recordings, names):
+    """The command ignores them, too, and its status is known."""
+    before = ["env", *(f"--ignore-signal={name}" for name in names)]
+    status, out, err = Recorder(recordings, before).run("awk", "/SigIgn/ {print; exit 7}",
+                                                        "/proc/self/status")
+    assert status == 7, err
+    ignored = int(out.split()[1], 16)
+    for name in ("CHLD", "PIPE", "HUP", "USR1", "TERM"):
+        number = getattr(signal, "SIG" + name)
+        assert bool(ignored >> (number - 1) & 1) == (name in names), (name, out)
+
+
 def test_a_program_that_ignores_preloading_runs_and_is_named(recorder, tmp_path):
     source, static = tmp_path / "static.c", tmp_path / "static"
     source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 5; }\n')
@@ -235,6 +256,25 @@ def test_a_program_that_ignores_preloading_runs_and_is_named(recorder, tmp_path)
     status, out, err = recorder.run(static)
     assert (status, out) == (5, "hello\n")
     assert f"'{static}' itself could not be recorded" in err
+
+
+def test_a_program_without_python_or_names(recorder, tmp_path):
+    """Its outermost function has no name; the stacks are complete all the same."""
+    source, stripped = tmp_path / "stripped.c", tmp_path / "stripped"
+    source.write_text("int main(void) { for (volatile long i = 0; i < 300000000; i++); return 0; }\n")
+    subprocess.run(["cc", "-s", "-o", stripped, source], check=True)
+    assert recorder.run(stripped)[0] == 0
+    page = pitviper("report", recorder.data).out
+    assert "no Python was at work" in page
+    assert re.search(r"broken 0: 100\.0 % complete", page), page
+
+
+@pytest.mark.parametrize("options, advises_wall", [([], True), (["-e", "wall"], False)], ids=["cpu", "wall"])
+def test_the_report_of_no_samples_says_so(recorder, options, advises_wall):
+    assert recorder.run("-F", 1, *options, "true")[0] == 0
+    page = pitviper("report", recorder.data).out
+    assert "There are no samples" in page
+    assert ("pitviper record -e wall" in page) == advises_wall
 
 
 def test_without_a_cache_the_names_are_beside_the_recording(recorder):
@@ -259,7 +299,16 @@ def test_an_old_recording_is_kept(recorder):
 def test_a_command_that_cannot_be_run(recorder, command, status):
     ended = recorder.run(command)
     assert ended[0] == status and command in ended[2]
-    assert not recorder.data.exists()
+    assert not list(recorder.folder.glob("perf.data*"))
+
+
+@pytest.mark.parametrize("files", [{"perf.data": "one"}, {"perf.data": "one", "perf.data.old": "two"}], ids=len)
+def test_a_command_that_cannot_be_run_costs_no_recording(recorder, files):
+    for name, text in files.items():
+        (recorder.folder / name).write_text(text)
+    assert recorder.run("no-such-program")[0] == 127
+    left = recorder.folder.glob("perf.data*")
+    assert {path.name: path.read_text() for path in left} == files
 
 
 @pytest.mark.parametrize("arguments, hint", [
@@ -278,6 +327,50 @@ def test_a_wrong_command_line_gets_a_hint(recorder, arguments, hint):
 def test_a_recording_that_cannot_be_made_is_told_before_the_command_runs(recorder):
     status, out, err = recorder.run("-o", "no/such/folder/x", "echo", "hello")
     assert (status, out) == (1, "") and "no/such/folder/x" in err
+
+
+def kinds(folder):
+    """{name: what it is}, of things that no recording can be written to."""
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "nothing").symlink_to("not-there")
+    (folder / "link-to-pipe").symlink_to("pipe")
+    (folder / "stdout").symlink_to("/proc/self/fd/1")
+    (folder / "null").symlink_to("/dev/null")
+    return {"pipe": "pipe", "folder": "folder", "nothing": "link", "link-to-pipe": "pipe",
+            "stdout": "pipe", "null": "device", "-": "standard output"}
+
+
+def test_what_is_no_file_is_refused_and_left_alone(recorder):
+    wrong = kinds(recorder.folder)
+    before = {path: os.lstat(path) for path in recorder.folder.iterdir()}
+    for name, what in wrong.items():
+        status, out, err = recorder.run("-o", name, "echo", "hello")
+        assert (status, out) == (1, "") and f"-o {name}: " in err and what in err
+        assert err.count("\n") == 1
+    after = {path: os.lstat(path) for path in recorder.folder.iterdir()}
+    assert {path: (was.st_ino, was.st_mode) for path, was in before.items()} \
+        == {path: (now.st_ino, now.st_mode) for path, now in after.items()}
+
+
+def test_standard_output_is_refused_if_it_is_a_file(recordings):
+    (recordings / "link").symlink_to("/proc/self/fd/1")
+    recorder = Recorder(recordings, before=["sh", "-c", 'exec "$@" >out', "sh"])
+    status, _, err = recorder.run("-o", "link", "echo", "hello")
+    assert status == 1 and "standard output" in err
+    assert sorted(path.name for path in recordings.iterdir()) == ["link", "out"]
+
+
+def test_a_link_to_a_file_stays(recorder):
+    (recorder.folder / "other").mkdir()
+    target = recorder.folder / "other" / "data"
+    target.write_text("old")
+    recorder.data.symlink_to("other/data")
+    assert recorder.run("-q", "true") == (0, "", "")
+    assert os.readlink(recorder.data) == "other/data"
+    assert target.read_bytes().startswith(b"PERFILE2")
+    assert (recorder.folder / "other" / "data.old").read_text() == "old"
+    assert not os.path.lexists(f"{recorder.data}.old")
 
 
 def on_terminal(recorder, *arguments):
@@ -302,6 +395,56 @@ def test_ctrl_c_goes_to_the_command_and_the_recording_is_kept(recorder):
     assert "wrote perf.data" in shown
     assert not os.path.exists(folder)
     assert len(recorder.profile().samples) > 100
+
+
+def test_a_terminal_that_is_closed_ends_the_command(recorder):
+    process, terminal = on_terminal(recorder, sys.executable, "-c", spin(50))
+    first_line(process)
+    time.sleep(0.5)
+    os.close(terminal)
+    assert process.wait(TIME_LIMIT_S) == 128 + signal.SIGHUP
+    assert recorder.profile().samples
+
+
+# Says how many hangups it got, a second after the first one.
+HANGUPS = SPIN + """
+import signal
+hangups = 0
+def count(*_):
+    global hangups
+    hangups += 1
+signal.signal(signal.SIGHUP, count)
+print("ready", flush=True)
+end = time.monotonic() + 20
+while not hangups and time.monotonic() < end:
+    time.sleep(0.01)
+spin(1)
+print(hangups)
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("before", [(), ("sh", "-c", '"$@"; exit $?', "sh")],
+                         ids=["recorder leads", "shell leads"])
+def test_a_terminal_that_is_closed_tells_the_command_once(recordings, before):
+    process, terminal = on_terminal(Recorder(recordings, before), sys.executable, "-c", HANGUPS)
+    first_line(process)
+    assert process.stdout.readline() == "ready\n"
+    os.close(terminal)
+    assert process.stdout.read() == "1\n"
+    assert process.wait(TIME_LIMIT_S) == (-signal.SIGHUP if before else 7)
+
+
+def test_hangups_are_passed_on_and_end_no_recording(recorder):
+    process = recorder.start(sys.executable, "-c", HANGUPS)
+    first_line(process)
+    process.stdout.readline()
+    for _ in range(3):
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.1)
+    status, out, _ = recorder.end(process)
+    assert (status, out) == (7, "3\n")
+    assert len(recorder.profile().samples) > 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -430,6 +573,42 @@ def test_deep_stacks_are_whole_and_take_little_room(recorder, python):
     assert len(recorder.profile().samples) == samples > 200
     records = recorder.data.read_bytes().split(b"PVimages")[0]
     assert len(records) / samples <= 400
+
+
+# A thread that works, and one whose stack is deeper than a record can be.
+THREADS = """
+import threading
+def down(n):
+    if n:
+        down(n - 1)
+    else:
+        spin(0.5)
+sys.setrecursionlimit(20000)
+threading.stack_size(1 << 29)
+for function, argument in (spin, 0.5), (down, 15000):
+    thread = threading.Thread(target=function, args=(argument,))
+    thread.start()
+    thread.join()
+"""
+
+
+def check_the_reports_figures(recorder, err):
+    """They are those of the recorder, which are returned."""
+    counts = {name: int(re.search(rf"([\d,]+) {name}", err)[1].replace(",", ""))
+              for name in ("samples", "truncated", "broken")}
+    counts["complete"] = counts["samples"] - counts["truncated"] - counts["broken"]
+    quality = pitviper("report", "--json", recorder.data).json["quality"]
+    assert {name: quality[name] for name in counts} == counts
+    return counts
+
+
+@every_python()
+def test_the_report_says_of_stacks_what_the_recorder_says(recorder, python):
+    status, _, err = recorder.run("-F", 499, python, "-c", SPIN + THREADS)
+    assert status == 0, err
+    counts = check_the_reports_figures(recorder, err)
+    assert counts["complete"] > 100 and counts["truncated"] > 50, err
+    assert len(recorder.profile().samples) == counts["samples"]
 
 
 def test_the_summary_tells_how_good_it_is(recorder):

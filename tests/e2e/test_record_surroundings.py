@@ -3,10 +3,12 @@ are recorded or the summary says why not."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from .private_tmp import propagation
 from .profiles import chain
 from .recorder import Recorder
 from .targets import TARGETS
+from .test_record import check_the_reports_figures
 from .test_surroundings import FIND_LIBRARY, NOBODY
 from .unprivileged import need_open_checkout
 
@@ -45,6 +48,89 @@ def quality(err):
     """(complete, unmatched), in percent"""
     return (float(re.search(r"complete stacks ([\d.]+) %", err)[1]),
             float(re.search(r"unmatched ([\d.]+) %", err)[1]))
+
+
+# --- moments in which programs are easily disturbed ------------------------------------------------
+
+@pytest.fixture(scope="session")
+def moments(compiled):
+    """{name: arguments} of tests/targets/moments.c"""
+    source = TARGETS / "moments.c"
+    program = compiled(source)
+    arguments = {"constructor": [compiled(source, "-DLIBRARY", "-shared", "-fPIC")],
+                 "exec_in_handler": [100],
+                 "exec_with_signals_blocked": [compiled(source, "-static")]}
+    return lambda name: [program, name, *arguments.get(name, [])]
+
+
+@pytest.mark.parametrize("event", ["cpu", "wall"])
+@pytest.mark.parametrize("name", ["constructor", "exec_in_handler", "exec_with_signals_blocked",
+                                  "fork_with_cancellation", "empty_stack", "default_actions", "small_signal_stack",
+                                  "no_program"])
+def test_moments(recorder, moments, name, event):
+    status, out, err = recorder.run("-F", 9999, "-e", event, *moments(name))
+    assert (status, out) == (0, "ok\n"), err
+
+
+# --- waits -----------------------------------------------------------------------------------------
+
+# Each waits for a while, and says how long it was; the last one ends with an exception of a handler.
+WAITS = """
+import json, select, signal, socket, threading, time
+def alarm(*arguments): raise InterruptedError
+signal.signal(signal.SIGALRM, alarm)
+one, other = socket.socketpair()
+one.settimeout(0.2)
+poll, epoll, lock = select.poll(), select.epoll(), threading.Lock()
+lock.acquire()
+def interrupted():
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    time.sleep(5)
+def pause():
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    signal.pause()
+waits = {"sleep": lambda: time.sleep(0.2), "select": lambda: select.select([], [], [], 0.2),
+         "poll": lambda: poll.poll(200), "epoll": lambda: epoll.poll(0.2), "recv": lambda: one.recv(1),
+         "lock": lambda: lock.acquire(timeout=0.2), "event": lambda: threading.Event().wait(0.2),
+         "sigtimedwait": lambda: signal.sigtimedwait([signal.SIGUSR1], 0.2), "interrupted": interrupted,
+         "pause": pause}
+times = {}
+for name, wait in waits.items():
+    begin = time.monotonic()
+    try:
+        wait()
+    except OSError:
+        pass
+    times[name] = time.monotonic() - begin
+print(json.dumps(times))
+"""
+
+
+@every_python()
+def test_waits_are_as_long_as_without_us(recorder, python):
+    status, out, err = recorder.run("-F", 999, "-e", "wall", python, "-c", WAITS)
+    assert status == 0, err
+    assert {name: seconds for name, seconds in json.loads(out).items() if not 0.19 <= seconds < 2} == {}
+
+
+def test_waits_of_c_programs(recorder, compiled):
+    status, out, err = recorder.run("-F", 999, "-e", "wall", compiled(TARGETS / "c_waits.c"))
+    assert status == 0, err
+    waits = [line.split() for line in out.splitlines()]
+    assert len(waits) == 11
+    assert [line for line in waits if not 0.19 <= float(line[1]) < 2] == []
+
+
+def test_more_threads_than_the_ring_has_room_for(recorder):
+    """All go on, when some samples are lost."""
+    code = ("import threading, time\nend = threading.Event()\n"
+            "threads = [threading.Thread(target=end.wait) for _ in range(100)]\n"
+            "for thread in threads: thread.start()\n"
+            "time.sleep(3)\nend.set()\n")
+    status, _, err = recorder.run("-F", 999, "-e", "wall", sys.executable, "-c", code)
+    assert status == 0, err
+    samples = recorder.profile().samples
+    assert max(sample.time for sample in samples) - min(sample.time for sample in samples) > 2.5
 
 
 # --- other kinds of programs -----------------------------------------------------------------------
@@ -110,6 +196,7 @@ def test_greenlets_have_stacks_of_their_own(recorder, python):
     assert status == 0, err
     complete, unmatched = quality(err)
     assert complete >= 99.5 and unmatched <= 1, err
+    check_the_reports_figures(recorder, err)
     spinning = [[frame.function for frame in sample.stack if frame.function]
                 for sample in recorder.profile().samples if chain("deep", "spin")(sample)]
     # Who resumes a greenlet is not among its callers.
@@ -126,6 +213,79 @@ def limit():
 for command in ["/bin/true"], [sys.executable, "-c", "print(1)"]:
     print(subprocess.run(command, preexec_fn=limit).returncode, flush=True)
 """
+
+
+WAYS = ["subprocess", "subprocess_spawning", "posix_spawn", "posix_spawnp", "execve", "another_preload", "a_wrapper",
+        "env", "clearing"]
+
+
+@every_python()
+def test_programs_with_an_environment_of_their_own(recorder, python):
+    """They do not see that there is more in it."""
+    script = TARGETS / "own_environments.py"
+    alone = subprocess.run([python.executable, script], check=True, text=True, stdout=subprocess.PIPE)
+    status, out, err = recorder.run("-F", 999, python, script)
+    assert (status, out) == (0, alone.stdout), err
+    assert len(out.splitlines()) == 2 * len(WAYS)
+    profile = recorder.profile()
+    few = [name for way in WAYS for name in (f"by_{way}", f"by_{way}_again")
+           if sum(map(chain("<module>", name), profile.samples)) < 50]
+    assert not few
+    assert "not recorded" not in err
+
+
+# In each child three programs follow each other at once: this one, env, and the last.
+SUCCESSION = """
+import subprocess, sys
+busy = "import time\\nend = time.process_time() + 0.1\\nwhile time.process_time() < end: pass"
+for _ in range(40):
+    subprocess.run(["/usr/bin/env", "-i", sys.executable, "-c", busy])
+"""
+
+
+def test_programs_that_follow_each_other_at_once(recorder):
+    status, _, err = recorder.run("-F", 999, found()[0], "-c", SUCCESSION)
+    assert status == 0, err
+    samples = Counter(sample.pid for sample in recorder.profile().samples)
+    assert len(samples) == 41
+    assert min(samples.values()) > 60
+
+
+def test_programs_that_ignore_preloading_are_named(recorder, compiled):
+    static = compiled(TARGETS / "nothing.c", "-static")
+    text = f"import subprocess\nfor _ in range(3): subprocess.run(['{static}'])\nsubprocess.run(['true'])"
+    status, _, err = recorder.run(found()[-1], "-c", text)
+    assert status == 0
+    assert (f"not recorded: {static} (3 times): static programs, those of musl, and setuid ones ignore "
+            "preloading") in err
+
+
+def test_programs_of_another_c_library_run(recorder, compiled):
+    if not shutil.which("musl-gcc"):
+        pytest.skip("there is no musl: apt install musl-tools")
+    other = compiled(TARGETS / "nothing.c", compiler="musl-gcc")
+    status, _, err = recorder.run("sh", "-c", '"$0" && env -i "$0"', other)
+    assert status == 0, err
+    assert f"not recorded: {other} (2 times)" in err
+
+
+MANY_VARIABLES = """
+import subprocess, sys, threading
+threading.stack_size(64 << 10)
+def start():
+    environment = {f"VARIABLE_{i}": "" for i in range(5000)}
+    print(subprocess.run([sys.executable, "-c", "import os; print(len(os.environ) > 4999)"], text=True,
+                         env=environment, stdout=subprocess.PIPE).stdout)
+thread = threading.Thread(target=start)
+thread.start()
+thread.join()
+"""
+
+
+@every_python()
+def test_large_environments_and_small_stacks(recorder, python):
+    status, out, err = recorder.run(python, "-c", MANY_VARIABLES)
+    assert (status, out.strip()) == (0, "True"), err
 
 
 @every_python()

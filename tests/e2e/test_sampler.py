@@ -47,6 +47,34 @@ def recorded(recorder, *command):
     return out, err
 
 
+# Each function is thrown away before the next is made, and its name and its code with it.
+THROWN_AWAY = """
+import time
+end = time.process_time() + 1
+def template():
+    for _ in range(20000): pass
+count = 0
+while time.process_time() < end:
+    name = "made_%06d" % count
+    names = {"co_name": name, "co_qualname": name} if hasattr(template.__code__, "co_qualname") else {"co_name": name}
+    code = template.__code__.replace(**names)
+    type(template)(code, {"range": range})()
+    del code, name, names
+    count += 1
+print(count)
+"""
+
+
+@every_python()
+def test_functions_that_take_the_place_of_others(recordings, python):
+    """Code objects and names stand at the addresses of others before them: each has its own name."""
+    recorder = Recorder(recordings)
+    out, _ = recorded(recorder, "-F", 9999, python, "-c", THROWN_AWAY)
+    page = json.loads(pitviper("report", "--json", str(recorder.data)).out)
+    made = {function["name"] for function in page["functions"] if function["name"].startswith("made_")}
+    assert len(made) >= 0.9 * int(out)
+
+
 @every_python()
 def test_a_user_without_rights_gets_the_chain_and_the_line(recordings, python):
     recorder = Recorder(recordings, before=unprivileged(recordings, python))

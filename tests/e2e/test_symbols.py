@@ -15,6 +15,7 @@ from .again import again
 from . import name_files
 from . import perf as perf_program
 from .interpreters import found
+from .private_tmp import need_checkout_elsewhere
 from .targets import MIXED_WORK, jit_spin, profile_dump, symbols
 from ..builds import sanitized_environment
 
@@ -128,6 +129,7 @@ def test_names_from_the_cache_of_perf(perf, tmp_path):
 def test_a_perf_map_of_another_pid_namespace(perf, tmp_path):
     """The process writes perf-PID.map by the number that it has in its own namespace, with a /tmp of
     its own; both are there as long as it runs."""
+    need_checkout_elsewhere()
     if subprocess.run(["unshare", "--pid", "--fork", "--mount", "true"],
                       stderr=subprocess.DEVNULL).returncode:
         pytest.skip("this system does not allow namespaces (unshare --pid --mount failed)")
