@@ -229,26 +229,26 @@ static void on_evaluator(void *data, uint64_t pc_avma)
     evaluators_learn(&process->evaluators, &process->maps, pc_avma);
 }
 
-static void count_sample(struct process_counts *counts, enum unwind_end end, bool has_python,
-                         enum merge_verdict verdict)
-{
-    counts->samples++;
-    counts->complete += end == UNWIND_COMPLETE;
-    counts->truncated += end == UNWIND_TRUNCATED;
-    counts->broken += end == UNWIND_BROKEN;
-    counts->python += has_python || verdict != MERGE_MATCHED;
-    counts->starting += verdict == MERGE_STARTING;
-    counts->unmatched += verdict == MERGE_UNMATCHED;
-}
-
 /* What a sample in the ring is of, besides the kernel. */
 struct user_part {
     uint64_t *chain; /* with room for RECORDING_FRONT entries before it */
     size_t count;
     enum unwind_end end;
     enum merge_verdict verdict;
-    bool has_python;
+    bool has_python, is_cut;
 };
+
+static void count_sample(struct process_counts *counts, const struct user_part *user)
+{
+    counts->samples++;
+    counts->complete += user->end == UNWIND_COMPLETE;
+    counts->truncated += user->end == UNWIND_TRUNCATED;
+    counts->broken += user->end == UNWIND_BROKEN;
+    counts->python += user->has_python || user->verdict != MERGE_MATCHED;
+    counts->starting += user->verdict == MERGE_STARTING;
+    counts->unmatched += user->verdict == MERGE_UNMATCHED;
+    counts->cut += user->is_cut;
+}
 
 static const enum perfdata_stack_end end_of[] = {[UNWIND_COMPLETE] = PERFDATA_STACK_COMPLETE,
                                                  [UNWIND_TRUNCATED] = PERFDATA_STACK_TRUNCATED,
@@ -258,7 +258,7 @@ static void put_sample(struct process *process, struct recording_task task,
                        const struct user_part *user, struct recording_sample *sample)
 {
     struct process_context *context = process->context;
-    count_sample(&context->counts, user->end, user->has_python, user->verdict);
+    count_sample(&context->counts, user);
     sample->user = user->chain;
     sample->user_count = user->count;
     sample->end = end_of[user->end];
@@ -302,8 +302,7 @@ static enum merge_verdict merge_sample(const struct thread_frames_taken *frames,
 
 static void take_sample(struct process *process, struct ring_record *record)
 {
-    struct process_context *context = process->context;
-    struct process_room *room = &context->room;
+    struct process_room *room = &process->context->room;
     struct unwind_frames native = {
         .pcs = room->pcs, .cfas = room->cfas, .capacity = RECORDING_CHAIN_MOST};
     if (process->ring.header->evaluator_avma && !process->evaluators.is_named)
@@ -331,13 +330,13 @@ static void take_sample(struct process *process, struct ring_record *record)
                                   .on_evaluator = on_evaluator,
                                   .context = process};
     struct user_part user = {.verdict = merge_sample(&frames, &native, joint, &stacks, &merged),
-                             .has_python = stacks.frame_count > 0};
+                             .has_python = stacks.frame_count > 0,
+                             .is_cut = frames.is_cut || record->flags & SAMPLE_CUT};
     if (end == UNWIND_COMPLETE)
         known_stacks_tell(&process->known_stacks, &process->ring, record, &native, joint);
     user.chain = merged.entries;
     user.count = merged.count;
     user.end = merged.is_cut ? UNWIND_TRUNCATED : merged.has_starter ? UNWIND_COMPLETE : end;
-    context->counts.cut += frames.is_cut || record->flags & SAMPLE_CUT;
     struct recording_sample sample = {.weight_ns = record->sample.weight_ns,
                                       .is_waiting = record->flags & SAMPLE_WAITING};
     if (sample.weight_ns)

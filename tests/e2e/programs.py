@@ -78,11 +78,16 @@ def take_files(pid):
         name_files.remove(pid)
 
 
+def forget_namesake():
+    """In the new process: numbers come again, and what an earlier process left is not its own."""
+    name_files.remove(os.getpid())
+
+
 def run(*command, stdin="", cwd=None, **variables):
     """Runs a command with these variables in its environment."""
     process = subprocess.Popen(words(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd=cwd, env=environment(**variables),
-                               start_new_session=True)
+                               start_new_session=True, preexec_fn=forget_namesake)
     try:
         out, err = process.communicate(stdin.encode(), timeout=TIME_LIMIT_S)
         return Ended(process.pid, process.returncode, out.decode(errors="surrogateescape"),
