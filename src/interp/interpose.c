@@ -5,6 +5,7 @@
  *     pthread_create                     a thread begins
  *     execve and its relatives           a signal that is still to come would end the new program,
  *     posix_spawn                        which is to be recorded, too (exec_environment.h)
+ *     _exit                              the process ends, and its thread
  *     sigaction, signal, and older ones  our signal: hidden, or left to a program that wants it;
  *                                        and Python starts
  *     sigaltstack                        our handler needs a larger one than many have
@@ -36,6 +37,7 @@ typedef int execve_function(const char *, char *const[], char *const[]);
 typedef int fexecve_function(int, char *const[], char *const[]);
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
                            const posix_spawnattr_t *, char *const[], char *const[]);
+typedef void exit_function(int);
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 typedef void (*handler_function)(int);
 typedef handler_function signal_function(int, handler_function);
@@ -59,6 +61,7 @@ static struct {
     fexecve_function *fexecve;
     spawn_function *posix_spawn;
     spawn_function *posix_spawnp;
+    exit_function *_exit;
     sigaction_function *sigaction;
     signal_function *signal;
     signal_function *__sysv_signal;
@@ -90,6 +93,7 @@ __attribute__((constructor)) static void find(void)
         {"fexecve", &found.fexecve},
         {"posix_spawn", &found.posix_spawn},
         {"posix_spawnp", &found.posix_spawnp},
+        {"_exit", &found._exit},
         {"sigaction", &found.sigaction},
         {"signal", &found.signal},
         {"__sysv_signal", &found.__sysv_signal},
@@ -296,6 +300,20 @@ EXPORT int execle(const char *path, const char *argument, ...)
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
     return execve(path, argv, envp);
+}
+
+/* --- exit ------------------------------------------------------------------------------------ */
+
+EXPORT void _exit(int status)
+{
+    sampler_before_exit();
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+    _exit(status);
 }
 
 /* --- descriptors ----------------------------------------------------------------------------- */

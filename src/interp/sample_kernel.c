@@ -291,45 +291,48 @@ static size_t this_processor(void)
     return number >= 0 ? (size_t)number : SIZE_MAX;
 }
 
-/* As many interrupts as the thread's CPU time says: not all records are left, or there was time
- * without interrupts, as in switching between threads or while the machine itself was not running.
- */
-static void count_by_time(struct sample_thread *thread, uint64_t period_ns,
+/* As many interrupts as the thread's CPU time says, if `least` or more are missing: not all records
+ * are left, or there was time without interrupts, as in switching between threads or while the
+ * machine itself was not running. */
+static void count_by_time(struct sample_thread *thread, uint64_t period_ns, uint64_t least,
                           struct sample_kernel_result *result)
 {
     uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), seen = result->user + result->kernel;
-    uint64_t left_ns = cpu_ns > thread->kernel_cpu_ns ? cpu_ns - thread->kernel_cpu_ns : 0;
-    if (left_ns / period_ns > seen)
+    uint64_t left_ns = cpu_ns > thread->accounted_ns ? cpu_ns - thread->accounted_ns : 0;
+    if (left_ns / period_ns >= seen + least)
         *(result->words ? &result->kernel : &result->user) += left_ns / period_ns - seen;
     else if (left_ns < seen * period_ns && cpu_ns > seen * period_ns)
-        thread->kernel_cpu_ns = cpu_ns - seen * period_ns; /* it was ahead */
+        thread->accounted_ns = cpu_ns - seen * period_ns; /* it was ahead */
 }
 
 void sample_kernel_join(struct sample_thread *thread)
 {
     thread->kernel_ns = clock_ns(CLOCK_MONOTONIC);
-    thread->kernel_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     thread->kernel_processor = this_processor();
     thread->kernel_is_ahead = false;
 }
 
 struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t now_ns,
-                                               uint64_t period_ns, uint64_t *chains)
+                                               uint64_t period_ns, bool is_tick)
 {
     struct sample_kernel_result result = {0};
+    uint64_t *chains = thread->kernel_words;
     size_t processor = this_processor();
     uint64_t newest_ns = now_ns;
     bool is_all = read_buffer(thread, processor, chains, &result, &newest_ns);
     if (processor != thread->kernel_processor)
         is_all &= read_buffer(thread, thread->kernel_processor, chains, &result, &newest_ns);
-    if (!is_all || ++thread->kernel_reads % CHECK_SAMPLES == 0)
-        count_by_time(thread, period_ns, &result);
+    uint64_t found = result.user + result.kernel;
+    if (is_tick)
+        count_by_time(thread, period_ns, SAMPLE_MISSING_EVENTS, &result);
+    else if (!is_all || ++thread->kernel_reads % CHECK_SAMPLES == 0)
+        count_by_time(thread, period_ns, 1, &result);
     /* The record of this signal may have been read by the handler before, which it came in. */
-    if (result.user + result.kernel == 0 && !thread->kernel_is_ahead)
+    if (!is_tick && result.user + result.kernel == 0 && !thread->kernel_is_ahead)
         result.user = 1;
-    thread->kernel_is_ahead = newest_ns > now_ns;
+    thread->kernel_is_ahead = newest_ns > now_ns || (is_tick && found);
     thread->kernel_ns = newest_ns;
     thread->kernel_processor = processor;
-    thread->kernel_cpu_ns += (result.user + result.kernel) * period_ns;
+    thread->accounted_ns += (result.user + result.kernel) * period_ns;
     return result;
 }

@@ -34,9 +34,10 @@ struct sample_kernel_result {
     uint64_t oldest_ns; /* time of the first chain; only if there are words */
 };
 
-/* What the calling thread has met since the last call; `now_ns` is when the handler began. `chains`
- * has room for SAMPLE_KERNEL_WORDS. For signal handlers. */
+/* What the calling thread has met since the last call; `now_ns` is when the handler began, for an
+ * event or for a tick of the kernel's clock, when there may be nothing. `thread->kernel_words` gets
+ * the chains. For signal handlers. */
 struct sample_kernel_result sample_kernel_read(struct sample_thread *thread, uint64_t now_ns,
-                                               uint64_t period_ns, uint64_t *chains);
+                                               uint64_t period_ns, bool is_tick);
 
 #endif

@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "interp/sample_frames.h"
 #include "interp/sample_kernel.h"
+#include "interp/sample_rest.h"
 #include "interp/sample_stack.h"
+#include "interp/sample_trigger.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -78,35 +80,50 @@ static void look_at_name(struct sample_take_source *source, struct sample_thread
         memcpy(thread->name, before, sizeof before); /* try again */
 }
 
-/* The time that this sample stands for, and whether the thread has slept through it. */
+static uint64_t period_of(const struct sample_take_source *source)
+{
+    return NS_PER_SECOND / source->frequency_hz;
+}
+
+/* The CPU time since the last sample. */
+static uint64_t cpu_used(const struct sample_thread *thread)
+{
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return cpu_ns > thread->accounted_ns ? cpu_ns - thread->accounted_ns : 0;
+}
+
+/* The time that an interrupt stands for, and whether the thread has slept through it. */
 static uint64_t weight_of(const struct sample_take_source *source, struct sample_thread *thread,
                           const siginfo_t *info, uint64_t now, bool *ret_waiting)
 {
-    uint64_t period = NS_PER_SECOND / source->frequency_hz;
-    *ret_waiting = false;
-    uint64_t times =
-        info->si_code == SI_TIMER && info->si_overrun > 0 ? 1 + (uint64_t)info->si_overrun : 1;
-    if (source->trigger != SAMPLE_TRIGGER_PERF_USER && source->trigger != SAMPLE_TRIGGER_WALL_TIMER)
+    uint64_t period = period_of(source), times = 1;
+    if (info->si_code == SI_TIMER && info->si_overrun > 0)
+        times += (uint64_t)info->si_overrun;
+    if (source->trigger == SAMPLE_TRIGGER_PERF_KERNEL)
+        return period; /* what is missing is an interrupt, too */
+    if (source->trigger == SAMPLE_TRIGGER_CPU_TIMER)
         return period * times;
-    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t cpu_used = cpu - thread->cpu_ns, passed = now - thread->time_ns;
+    uint64_t used = cpu_used(thread), passed = now - thread->time_ns;
     bool is_first = thread->time_ns == 0;
-    thread->cpu_ns = cpu;
+    thread->accounted_ns += used;
     thread->time_ns = now;
-    if (source->trigger == SAMPLE_TRIGGER_PERF_USER)
-        return is_first || cpu_used < period ? period : cpu_used;
-    *ret_waiting = !is_first && cpu_used < passed / 2;
+    if (source->trigger != SAMPLE_TRIGGER_WALL_TIMER)
+        return used < period ? period : used;
+    *ret_waiting = !is_first && used < passed / 2;
     return period * times;
 }
 
-/* How often the thread was interrupted since the last signal, and what it did in the kernel. */
+/* How often the thread was interrupted since the last signal, and what it did in the kernel. A tick
+ * is no interrupt by itself. */
 static struct sample_kernel_result interrupts_of(const struct sample_take_source *source,
-                                                 struct sample_thread *thread, uint64_t now)
+                                                 struct sample_thread *thread, bool is_tick,
+                                                 uint64_t now)
 {
-    if (source->trigger != SAMPLE_TRIGGER_PERF_KERNEL || !thread->kernel_words)
-        return (struct sample_kernel_result){.user = 1};
-    return sample_kernel_read(thread, now, NS_PER_SECOND / source->frequency_hz,
-                              thread->kernel_words);
+    uint64_t period = period_of(source);
+    if (source->trigger == SAMPLE_TRIGGER_PERF_KERNEL && thread->kernel_words)
+        return sample_kernel_read(thread, now, period, is_tick);
+    bool is_missing = is_tick && cpu_used(thread) >= SAMPLE_MISSING_EVENTS * period;
+    return (struct sample_kernel_result){.user = !is_tick || is_missing};
 }
 
 /* A deep sample is told in part: what the one before in the ring has is left out. Returns how many
@@ -139,6 +156,7 @@ struct parts {
     struct sample_frames_result frames;
     size_t frame_count; /* with those that are not told */
     struct sample_stack stack;
+    struct sample_kernel_result kernel;
     bool is_waiting;
 };
 
@@ -244,27 +262,43 @@ static bool is_put_off(struct sample_thread *thread, const struct sample_frames_
     return thread->headless_count < MOST_PUT_OFF && ++thread->headless_count;
 }
 
+/* The time that the sample stands for; false when there is none that others do not stand for. */
+static bool weigh(const struct sample_take_source *source, struct sample_thread *thread,
+                  const siginfo_t *info, uint64_t now, struct parts *parts)
+{
+    struct sample_body *body = &parts->body;
+    struct sample_kernel_result *kernel = &parts->kernel;
+    bool is_tick = sample_trigger_is_tick(source->trigger, info);
+    *kernel = interrupts_of(source, thread, is_tick, now);
+    if (kernel->user)
+        body->weight_ns = kernel->user * weight_of(source, thread, info, now, &parts->is_waiting);
+    if (is_tick && !thread->is_announced)
+        body->weight_ns += sample_rest_take(period_of(source));
+    body->kernel_weight_ns = kernel->kernel * period_of(source);
+    body->kernel_words = kernel->words;
+    if (body->weight_ns + body->kernel_weight_ns == 0)
+        return false;
+    *(body->weight_ns ? &body->weight_ns : &body->kernel_weight_ns) += thread->owed_ns;
+    return true;
+}
+
 /* How many bytes of the program's memory it had to read, roughly; 0 when it did not look. */
 static size_t take_sample(struct sample_take_source *source, struct sample_thread *thread,
                           const siginfo_t *info, const ucontext_t *at, uint64_t now)
 {
     struct sample_ring_header *header = source->ring.header;
-    struct sample_kernel_result kernel = interrupts_of(source, thread, now);
-    if (kernel.user + kernel.kernel == 0)
-        return 0; /* the sample before has it already */
     struct parts parts = {.frames = {0}};
     struct sample_body *body = &parts.body;
-    body->weight_ns = kernel.user * weight_of(source, thread, info, now, &parts.is_waiting);
-    body->kernel_weight_ns = kernel.kernel * (NS_PER_SECOND / source->frequency_hz);
-    body->kernel_words = kernel.words;
-    *(kernel.user ? &body->weight_ns : &body->kernel_weight_ns) += thread->owed_ns;
+    struct sample_kernel_result *kernel = &parts.kernel;
+    if (!weigh(source, thread, info, now, &parts))
+        return 0;
     thread->owed_ns = body->weight_ns + body->kernel_weight_ns;
     if (now < thread->rest_until_ns)
         return 0;
     if (thread->is_announced)
         look_at_name(source, thread, now);
     else
-        announce_thread(source, thread, kernel.words ? kernel.oldest_ns : now, now);
+        announce_thread(source, thread, kernel->words ? kernel->oldest_ns : now, now);
     look(source, thread, at, now, &parts);
     if (parts.frames.is_late || is_put_off(thread, &parts.frames) ||
         has_to_wait(&source->ring, &parts.stack))
@@ -273,7 +307,7 @@ static size_t take_sample(struct sample_take_source *source, struct sample_threa
     if (body->deep_number)
         remember_frames(thread, body, is_told, now);
     if (!is_told) {
-        note_lost(source, kernel.user + kernel.kernel, now);
+        note_lost(source, kernel->user + kernel->kernel, now);
         return parts.frame_count * FRAME_BYTES;
     }
     thread->owed_ns = 0;
@@ -304,6 +338,6 @@ void sample_take(struct sample_take_source *source, struct sample_thread *thread
     uint64_t end = clock_ns(CLOCK_MONOTONIC), took = end - begin;
     uint64_t most = bytes * MOST_NS_PER_BYTE;
     if (bytes)
-        let_rest(thread, took < most ? took : most, NS_PER_SECOND / source->frequency_hz, end);
+        let_rest(thread, took < most ? took : most, period_of(source), end);
     thread->handled_ns = end;
 }

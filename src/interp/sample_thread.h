@@ -8,7 +8,10 @@
 #include <signal.h>
 #include <time.h>
 
-enum { SAMPLE_KERNEL_WORDS = 512 };
+enum {
+    SAMPLE_KERNEL_WORDS = 512,
+    SAMPLE_MISSING_EVENTS = 2, /* so many have not come: one is just late, perhaps */
+};
 
 struct sample_thread {
     uint32_t tid;
@@ -18,8 +21,8 @@ struct sample_thread {
     bool has_timer;
     volatile bool has_ended_wait; /* our signal has, since somebody looked (interpose_waits.c) */
     timer_t timer;
-    uint64_t cpu_ns;                 /* CPU time up to the last sample; 0: there was none */
-    uint64_t time_ns;                /* time of the last sample */
+    uint64_t accounted_ns;           /* CPU time that samples stand for */
+    uint64_t time_ns;                /* time of the last sample; 0: there was none */
     uint64_t cost_ns;                /* what a sample takes, of late */
     uint64_t rest_until_ns;          /* no sample before: the last ones took long */
     uint32_t headless_count;         /* samples in a row whose chain was so; see is_put_off */
@@ -36,7 +39,6 @@ struct sample_thread {
 
     /* The kernel's part: see sample_kernel.c. */
     uint64_t kernel_ns;      /* records up to this time have been read */
-    uint64_t kernel_cpu_ns;  /* CPU time that is accounted for */
     size_t kernel_processor; /* that it was on then */
     bool kernel_is_ahead;    /* a record has been read whose signal is still to come */
     uint32_t kernel_reads;   /* how often they were read */

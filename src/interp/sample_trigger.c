@@ -11,7 +11,14 @@
  * thread. Both signals keep one pending at most; real-time signals would queue up. SIGSTKFLT is
  * sent by nothing on Linux.
  *
- * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps. */
+ * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps.
+ *
+ * Where threads come and go all the time, events are missing: a thread's first one comes after a
+ * whole period, and with the event of a thread that ends, the kernel throws away how far another
+ * one had come, since it hands them from thread to thread. So each thread that has an event has a
+ * timer, too, which looks whether its CPU time has gone on without one. It comes with the ticks of
+ * the kernel's clock, which know nothing of all this. What threads leave when they end is told by
+ * others: sample_rest.c. */
 #include "interp/sample_trigger.h"
 
 #include "base/clock.h"
@@ -24,7 +31,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NS_PER_SECOND = 1000000000 };
+enum {
+    NS_PER_SECOND = 1000000000,
+    TICK_NS = 4000000, /* of a thread's time, from one look for missing events to the next ... */
+    TICK_PERIODS = 4,  /* ... or so many periods */
+};
 
 #ifndef TRAP_PERF
 #define TRAP_PERF 6
@@ -91,6 +102,11 @@ int sample_trigger_signal(enum sample_trigger trigger)
     }
 }
 
+static bool is_event(enum sample_trigger trigger)
+{
+    return sample_trigger_signal(trigger) == SIGTRAP;
+}
+
 static struct timespec time_of(uint64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_SECOND),
@@ -106,18 +122,34 @@ static uint64_t any_number(const struct sample_thread *thread)
     return number >> 20;
 }
 
-static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_thread *thread)
+static bool set_timer(clockid_t clock, int signal, const struct itimerspec *times,
+                      struct sample_thread *thread)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGSTKFLT};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
     event._sigev_un._tid = (pid_t)thread->tid;
     event.sigev_value.sival_ptr = &event_fd; /* tells ours from others' */
     if (timer_create(clock, &event, &thread->timer) < 0)
         return false;
     thread->has_timer = true;
+    return timer_settime(thread->timer, 0, times, NULL) == 0;
+}
+
+static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_thread *thread)
+{
     uint64_t period_ns = NS_PER_SECOND / frequency_hz;
     struct itimerspec times = {.it_interval = time_of(period_ns),
                                .it_value = time_of(1 + any_number(thread) % period_ns)};
-    return timer_settime(thread->timer, 0, &times, NULL) == 0;
+    return set_timer(clock, SIGSTKFLT, &times, thread);
+}
+
+/* The kernel looks at CPU-time timers when its clock ticks. The first time comes with the first
+ * tick in which the thread runs. */
+static void watch_ticks(uint32_t frequency_hz, struct sample_thread *thread)
+{
+    uint64_t some_ns = (uint64_t)TICK_PERIODS * NS_PER_SECOND / frequency_hz;
+    struct itimerspec times = {.it_interval = time_of(some_ns > TICK_NS ? some_ns : TICK_NS),
+                               .it_value = {.tv_nsec = 1}};
+    set_timer(CLOCK_THREAD_CPUTIME_ID, SIGTRAP, &times, thread);
 }
 
 /* Events with the kernel's stack. */
@@ -136,12 +168,9 @@ static bool start_event(uint32_t frequency_hz, enum sample_trigger trigger)
            ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
 }
 
-enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
-                                         struct sample_thread *thread)
+/* The first that the kernel allows. */
+static enum sample_trigger start_cpu_trigger(uint32_t frequency_hz, struct sample_thread *thread)
 {
-    if (clock == SAMPLE_CLOCK_WALL)
-        return start_timer(CLOCK_MONOTONIC, frequency_hz, thread) ? SAMPLE_TRIGGER_WALL_TIMER
-                                                                  : SAMPLE_TRIGGER_NONE;
     if (start_kernel_events(frequency_hz, thread))
         return SAMPLE_TRIGGER_PERF_KERNEL;
     if (start_event(frequency_hz, SAMPLE_TRIGGER_PERF))
@@ -153,11 +182,27 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
     return SAMPLE_TRIGGER_NONE;
 }
 
+enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
+                                         struct sample_thread *thread)
+{
+    thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (clock == SAMPLE_CLOCK_WALL)
+        return start_timer(CLOCK_MONOTONIC, frequency_hz, thread) ? SAMPLE_TRIGGER_WALL_TIMER
+                                                                  : SAMPLE_TRIGGER_NONE;
+    enum sample_trigger trigger = start_cpu_trigger(frequency_hz, thread);
+    if (is_event(trigger))
+        watch_ticks(frequency_hz, thread);
+    return trigger;
+}
+
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread)
 {
+    thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (trigger == SAMPLE_TRIGGER_PERF_KERNEL)
         sample_kernel_join(thread);
+    if (is_event(trigger))
+        watch_ticks(frequency_hz, thread);
     else if (trigger == SAMPLE_TRIGGER_CPU_TIMER)
         start_timer(CLOCK_THREAD_CPUTIME_ID, frequency_hz, thread);
     else if (trigger == SAMPLE_TRIGGER_WALL_TIMER)
@@ -203,10 +248,21 @@ void sample_trigger_forget(struct sample_thread *thread)
         thread->has_timer = false; /* timers are not inherited */
 }
 
+static bool is_our_timer(const siginfo_t *info)
+{
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &event_fd;
+}
+
 bool sample_trigger_is_source(const siginfo_t *info)
 {
     /* Short of memory, the kernel sends it without saying why: from nobody. */
-    if (info->si_signo == SIGTRAP)
-        return info->si_code == TRAP_PERF || (info->si_code == SI_USER && info->si_pid == 0);
-    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &event_fd;
+    if (info->si_signo == SIGTRAP &&
+        (info->si_code == TRAP_PERF || (info->si_code == SI_USER && info->si_pid == 0)))
+        return true;
+    return is_our_timer(info);
+}
+
+bool sample_trigger_is_tick(enum sample_trigger trigger, const siginfo_t *info)
+{
+    return is_event(trigger) && is_our_timer(info);
 }

@@ -36,4 +36,8 @@ int sample_trigger_descriptor(void);
 /* Whether the signal comes from the trigger. */
 bool sample_trigger_is_source(const siginfo_t *info);
 
+/* Whether it is no event, but a tick of the kernel's clock: a look at whether events are missing.
+ */
+bool sample_trigger_is_tick(enum sample_trigger trigger, const siginfo_t *info);
+
 #endif

@@ -1,7 +1,7 @@
 /* The life of the sampler in one process:
  *
  *     loader -> sampler_start: ring, handler, trigger
- *     a thread begins -> its structure, its timer if timers are used     (interp/interpose.c)
+ *     a thread begins -> its structure, its timer                        (interp/interpose.c)
  *     signal -> on_signal: registers, Python frames, a copy of the C stack -> ring (sample_take.c)
  *     fork -> the child starts anew with a ring of its own; the parent goes on
  *     exec -> the trigger is taken away first; the new program starts at the top again
@@ -22,6 +22,7 @@
 #include "interp/pyapi.h"
 #include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
+#include "interp/sample_rest.h"
 #include "interp/sample_take.h"
 #include "interp/sample_thread.h"
 #include "interp/sample_trigger.h"
@@ -45,6 +46,7 @@ enum {
     LEAST_HZ = 1,
     DEFAULT_HZ = 999,
     MOST_HZ = 20000,
+    NS_PER_SECOND = 1000000000,
 };
 
 static struct {
@@ -98,7 +100,8 @@ static void pass_on(int signal, siginfo_t *info, void *context)
  */
 static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
 {
-    struct sample_thread thread = {.tid = (uint32_t)gettid()};
+    struct sample_thread thread = {.tid = (uint32_t)gettid(),
+                                   .accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     sample_take(&sampler.source, &thread, info, at);
 }
 
@@ -344,7 +347,7 @@ static void start_in_child(void)
     if (thread) {
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
-        thread->cpu_ns = thread->time_ns = thread->owed_ns = 0;
+        thread->time_ns = thread->owed_ns = 0;
         thread->told = 0;
     }
     if (!open_ring())
@@ -365,6 +368,12 @@ static void in_child(void)
     pthread_setcancelstate(state, NULL);
 }
 
+/* The thread ends, or becomes another program. */
+static void leave_rest(struct sample_thread *thread)
+{
+    sample_rest_leave(thread, NS_PER_SECOND / sampler.source.frequency_hz);
+}
+
 static void on_thread_end(void *unused)
 {
     (void)unused;
@@ -376,6 +385,7 @@ static void on_thread_end(void *unused)
     sigaddset(&ours, sample_trigger_signal(sampler.source.trigger));
     interpose_sigmask(SIG_BLOCK, &ours, &before);
     sample_trigger_remove(thread);
+    leave_rest(thread);
     sample_thread_end();
     interpose_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -451,8 +461,10 @@ void sampler_before_exec(const char *name)
     struct sample_thread *thread = sample_thread_mine();
     int state = keep_from_cancelling();
     sample_trigger_pause();
-    if (thread)
+    if (thread) {
         sample_trigger_remove(thread);
+        leave_rest(thread);
+    }
     take_pending();
     note_maps();
     pthread_setcancelstate(state, NULL);
@@ -470,11 +482,19 @@ void sampler_exec_failed(void)
         sample_trigger_add(sampler.source.trigger, sampler.source.frequency_hz, thread);
 }
 
+void sampler_before_exit(void)
+{
+    struct sample_thread *thread = sample_thread_mine();
+    if (sampler.is_on && thread && getpid() == sampler.pid)
+        leave_rest(thread);
+}
+
 __attribute__((destructor)) static void on_unload(void)
 {
     if (!sampler.is_on || getpid() != sampler.pid)
         return;
     note_maps();
+    sampler_before_exit();
     atomic_store(&sampler.source.ring.header->has_ended, 1);
 }
 
@@ -496,6 +516,7 @@ void sampler_start(void)
         return;
     }
     python_problem = sample_frames_load();
+    sample_rest_start();
     pthread_key_create(&sampler.key, on_thread_end);
     if (__register_atfork)
         __register_atfork(NULL, NULL, in_child, &__dso_handle);

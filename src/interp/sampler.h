@@ -30,6 +30,9 @@ void sampler_before_exec(const char *name);
 /* ... and it did not. */
 void sampler_exec_failed(void);
 
+/* The process ends, without its destructors. */
+void sampler_before_exit(void);
+
 /* A process is another program since about this time (CLOCK_MONOTONIC), by posix_spawn. */
 void sampler_note_program(const char *name, pid_t pid, uint64_t time_ns);
 
