@@ -34,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -102,7 +103,8 @@ static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
 {
     struct sample_thread thread = {.tid = (uint32_t)gettid(),
                                    .accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    sample_take(&sampler.source, &thread, info, at);
+    if (!sample_trigger_is_tick(sampler.source.trigger, info)) /* of a timer that is gone */
+        sample_take(&sampler.source, &thread, info, at);
 }
 
 /* For all threads: timers of others end when they come next (on_signal). */
@@ -233,8 +235,21 @@ static void note_absence(void)
         close(fd);
 }
 
+/* A recorder that was killed can't tell, but its lock on the folder is gone (record/ring_folder.c).
+ */
+static bool is_recorder_gone(void)
+{
+    int fd = open(sampler.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_gone = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is_gone;
+}
+
 static bool open_ring(void)
 {
+    if (is_recorder_gone())
+        return false;
     char path[PATH_MAX];
     int error = -EEXIST;
     for (int i = 0; i < MOST_RINGS && error == -EEXIST; i++) {

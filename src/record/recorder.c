@@ -1,6 +1,5 @@
-/* A ring's file is removed from the folder as soon as it is mapped, so the folder is empty most of
- * the time, and a recorder that is killed leaves next to nothing. It is in memory if there is
- * room. */
+/* Processes put their rings into a folder (ring_folder.h). A ring's file is removed from there as
+ * soon as it is mapped, so the folder is empty most of the time. */
 #include "record/recorder.h"
 
 #include "base/cleanup.h"
@@ -8,6 +7,7 @@
 #include "elf/elf_debug.h"
 #include "record/lost_pages.h"
 #include "record/proc_search.h"
+#include "record/ring_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -25,11 +24,10 @@ enum {
     MOST_PROBLEMS = 1000, /* different ones */
 };
 
-static const uint64_t CHECK_NS = 20000000;              /* how often processes are looked after */
-static const uint64_t LEAST_ROOM = UINT64_C(256) << 20; /* for the folder, in bytes */
+static const uint64_t CHECK_NS = 20000000; /* how often processes are looked after */
 
 struct recorder {
-    char folder[PATH_MAX];
+    struct ring_folder folder;
     char cache[PATH_MAX]; /* perf's folder for object files */
     struct recording recording;
     struct code_files files;
@@ -46,45 +44,6 @@ struct recorder {
     bool is_finished;
 };
 
-/* --- the folder ------------------------------------------------------------------------------- */
-
-static bool has_room(const char *path)
-{
-    struct statvfs status;
-    return statvfs(path, &status) == 0 && (uint64_t)status.f_bavail * status.f_frsize >= LEAST_ROOM;
-}
-
-static int make_folder(char ret_path[PATH_MAX])
-{
-    const char *temporary = getenv("TMPDIR");
-    const char *places[] = {"/dev/shm", temporary && *temporary ? temporary : "/tmp", "/tmp"};
-    int error = -ENOSPC;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!has_room(places[i]))
-            continue;
-        snprintf(ret_path, PATH_MAX, "%s/pitviper-XXXXXX", places[i]);
-        /* 0700; but what root starts may go on as another user. */
-        if (mkdtemp(ret_path) && (geteuid() != 0 || chmod(ret_path, 01733) == 0))
-            return 0;
-        error = -errno;
-    }
-    return error;
-}
-
-void recorder_remove_folder(const struct recorder *recorder)
-{
-    if (rmdir(recorder->folder) == 0 || errno != ENOTEMPTY)
-        return;
-    DIR *folder = opendir(recorder->folder);
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(recorder->folder);
-}
-
 /* --- open and close --------------------------------------------------------------------------- */
 
 int recorder_open(const struct recording_settings *settings, struct recorder **ret_recorder,
@@ -100,13 +59,13 @@ int recorder_open(const struct recording_settings *settings, struct recorder **r
     int error = process_room_init(&recorder->context.room);
     if (error == 0) {
         *ret_failed = "a folder for shared memory";
-        error = make_folder(recorder->folder);
+        error = ring_folder_make(&recorder->folder);
     }
     if (error == 0) {
         *ret_failed = settings->path;
         error = recording_open(&recorder->recording, &used);
         if (error < 0)
-            recorder_remove_folder(recorder);
+            ring_folder_remove(&recorder->folder);
     }
     if (error < 0) {
         process_room_done(&recorder->context.room);
@@ -145,7 +104,7 @@ void recorder_close(struct recorder *recorder)
 
 const char *recorder_folder(const struct recorder *recorder)
 {
-    return recorder->folder;
+    return recorder->folder.path;
 }
 
 const char *recorder_keep_old(struct recorder *recorder)
@@ -253,10 +212,11 @@ static int take_ring(struct recorder *recorder, const char *path)
 static void find_rings(struct recorder *recorder)
 {
     struct dirent **entries;
-    int count = scandir(recorder->folder, &entries, only_rings, by_number);
+    int count = scandir(recorder->folder.path, &entries, only_rings, by_number);
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
-        int written = snprintf(path, sizeof path, "%s/%s", recorder->folder, entries[i]->d_name);
+        int written =
+            snprintf(path, sizeof path, "%s/%s", recorder->folder.path, entries[i]->d_name);
         free(entries[i]);
         if (written < (int)sizeof path && !is_passing(take_ring(recorder, path)))
             unlink(path);
@@ -364,7 +324,7 @@ static bool is_unseen(void *context, int32_t pid)
 bool recorder_expects_more(const struct recorder *recorder)
 {
     char entry[PATH_MAX + sizeof SAMPLE_RING_FOLDER];
-    snprintf(entry, sizeof entry, SAMPLE_RING_FOLDER "=%s", recorder->folder);
+    snprintf(entry, sizeof entry, SAMPLE_RING_FOLDER "=%s", recorder->folder.path);
     return proc_search_environment(entry, is_unseen, (void *)recorder);
 }
 
@@ -384,6 +344,6 @@ int recorder_finish(struct recorder *recorder)
     recorder->is_finished = true;
     programs_finish(&recorder->context.programs);
     memcpy(recorder->image_path, recorder->recording.functions.path, sizeof recorder->image_path);
-    recorder_remove_folder(recorder);
+    ring_folder_remove(&recorder->folder);
     return recording_finish(&recorder->recording, &recorder->bytes, &recorder->image_error);
 }

@@ -75,7 +75,4 @@ int recorder_finish(struct recorder *recorder);
 void recorder_discard(struct recorder *recorder);
 void recorder_close(struct recorder *recorder); /* NULL is fine */
 
-/* Removes the folder and what is in it. Safe in a signal handler. */
-void recorder_remove_folder(const struct recorder *recorder);
-
 #endif

