@@ -8,10 +8,10 @@
  * the functions below do nothing. */
 void sample_rest_start(void);
 
-/* The calling thread ends: what no sample of it stands for is left to others. */
+/* What no sample of the calling thread stands for so far is left to others. */
 void sample_rest_leave(struct sample_thread *thread, uint64_t period_ns);
 
-/* All that is left, once it is worth a sample; otherwise 0. Fit for signal handlers. */
+/* What is left, once it is worth a sample; otherwise 0. Fit for signal handlers, as are all. */
 uint64_t sample_rest_take(uint64_t period_ns);
 
 #endif

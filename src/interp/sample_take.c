@@ -108,7 +108,7 @@ static uint64_t weight_of(const struct sample_take_source *source, struct sample
     thread->accounted_ns += used;
     thread->time_ns = now;
     if (source->trigger != SAMPLE_TRIGGER_WALL_TIMER)
-        return used < period ? period : used;
+        return used;
     *ret_waiting = !is_first && used < passed / 2;
     return period * times;
 }
@@ -262,6 +262,18 @@ static bool is_put_off(struct sample_thread *thread, const struct sample_frames_
     return thread->headless_count < MOST_PUT_OFF && ++thread->headless_count;
 }
 
+/* The time that a sample of a young thread stands for: see sample_rest.c. False: none. */
+static bool weigh_young(const struct sample_take_source *source, struct sample_thread *thread,
+                        bool is_tick, struct parts *parts)
+{
+    sample_rest_leave(thread, period_of(source));
+    sample_trigger_rejoin(source->trigger, source->frequency_hz, thread);
+    parts->kernel = (struct sample_kernel_result){.user = is_tick};
+    if (is_tick)
+        parts->body.weight_ns = sample_rest_take(period_of(source));
+    return parts->body.weight_ns > 0;
+}
+
 /* The time that the sample stands for; false when there is none that others do not stand for. */
 static bool weigh(const struct sample_take_source *source, struct sample_thread *thread,
                   const siginfo_t *info, uint64_t now, struct parts *parts)
@@ -269,11 +281,11 @@ static bool weigh(const struct sample_take_source *source, struct sample_thread 
     struct sample_body *body = &parts->body;
     struct sample_kernel_result *kernel = &parts->kernel;
     bool is_tick = sample_trigger_is_tick(source->trigger, info);
+    if (thread->is_young)
+        return weigh_young(source, thread, is_tick, parts);
     *kernel = interrupts_of(source, thread, is_tick, now);
     if (kernel->user)
         body->weight_ns = kernel->user * weight_of(source, thread, info, now, &parts->is_waiting);
-    if (is_tick && !thread->is_announced)
-        body->weight_ns += sample_rest_take(period_of(source));
     body->kernel_weight_ns = kernel->kernel * period_of(source);
     body->kernel_words = kernel->words;
     if (body->weight_ns + body->kernel_weight_ns == 0)

@@ -37,10 +37,16 @@ static size_t bytes(void)
 _Static_assert(sizeof(struct sample_thread) <= THREAD_BYTES, "fits its page");
 
 static __thread __attribute__((tls_model("initial-exec"))) struct sample_thread *mine;
+static __thread __attribute__((tls_model("initial-exec"))) uint64_t ended_ns; /* 0: it has not */
 
 struct sample_thread *sample_thread_mine(void)
 {
     return mine;
+}
+
+uint64_t *sample_thread_ended(void)
+{
+    return ended_ns ? &ended_ns : NULL;
 }
 
 /* Of the main thread's stack the kernel fills the end: arguments, environment, and a gap of up to 8
@@ -125,6 +131,7 @@ struct sample_thread *sample_thread_begin(void)
     if (interpose_sigaltstack(NULL, &thread->their_signal_stack) == 0)
         use_ours_if_better(thread);
     mine = thread;
+    ended_ns = 0;
     return thread;
 }
 
@@ -134,6 +141,7 @@ void sample_thread_end(void)
     if (!thread)
         return;
     mine = NULL;
+    ended_ns = thread->accounted_ns;
     stack_t now;
     if (interpose_sigaltstack(NULL, &now) == 0 && now.ss_sp == thread->signal_stack)
         interpose_sigaltstack(&thread->their_signal_stack, NULL);

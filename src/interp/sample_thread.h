@@ -22,6 +22,8 @@ struct sample_thread {
     volatile bool has_ended_wait; /* our signal has, since somebody looked (interpose_waits.c) */
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */
+    uint64_t born_ns;                /* its CPU time when it began */
+    bool is_young;                   /* ticks tell what it does, not events: sample_rest.c */
     uint64_t time_ns;                /* time of the last sample; 0: there was none */
     uint64_t cost_ns;                /* what a sample takes, of late */
     uint64_t rest_until_ns;          /* no sample before: the last ones took long */
@@ -58,5 +60,9 @@ int sample_thread_signal_stack(struct sample_thread *thread, const stack_t *want
 
 /* Releases the calling thread's. The trigger must be off. */
 void sample_thread_end(void);
+
+/* The CPU time up to which the calling thread is accounted for although it has none any more; NULL
+ * when it never had one. Fit for signal handlers. */
+uint64_t *sample_thread_ended(void);
 
 #endif

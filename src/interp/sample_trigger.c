@@ -13,12 +13,11 @@
  *
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps.
  *
- * Where threads come and go all the time, events are missing: a thread's first one comes after a
- * whole period, and with the event of a thread that ends, the kernel throws away how far another
- * one had come, since it hands them from thread to thread. So each thread that has an event has a
- * timer, too, which looks whether its CPU time has gone on without one. It comes with the ticks of
- * the kernel's clock, which know nothing of all this. What threads leave when they end is told by
- * others: sample_rest.c. */
+ * Events are missing where threads come and go all the time: when a thread ends, the kernel throws
+ * away how far an event had come that it has handed on to it from another. So each thread that has
+ * an event has a timer, too, which looks whether its CPU time has gone on without one. It comes
+ * with the ticks of the kernel's clock. In young threads it comes with every tick, and its samples
+ * are those that count: sample_rest.c. */
 #include "interp/sample_trigger.h"
 
 #include "base/clock.h"
@@ -35,6 +34,7 @@ enum {
     NS_PER_SECOND = 1000000000,
     TICK_NS = 4000000, /* of a thread's time, from one look for missing events to the next ... */
     TICK_PERIODS = 4,  /* ... or so many periods */
+    YOUNG_PERIODS = 8,
 };
 
 #ifndef TRAP_PERF
@@ -142,14 +142,34 @@ static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_th
     return set_timer(clock, SIGSTKFLT, &times, thread);
 }
 
-/* The kernel looks at CPU-time timers when its clock ticks. The first time comes with the first
- * tick in which the thread runs. */
-static void watch_ticks(uint32_t frequency_hz, struct sample_thread *thread)
+/* The kernel looks at CPU-time timers when its clock ticks. */
+static struct itimerspec ticks_for(const struct sample_thread *thread, uint32_t frequency_hz)
 {
     uint64_t some_ns = (uint64_t)TICK_PERIODS * NS_PER_SECOND / frequency_hz;
-    struct itimerspec times = {.it_interval = time_of(some_ns > TICK_NS ? some_ns : TICK_NS),
-                               .it_value = {.tv_nsec = 1}};
-    set_timer(CLOCK_THREAD_CPUTIME_ID, SIGTRAP, &times, thread);
+    uint64_t interval_ns = thread->is_young ? 1 : some_ns > TICK_NS ? some_ns : TICK_NS;
+    return (struct itimerspec){.it_value = time_of(interval_ns),
+                               .it_interval = time_of(interval_ns)};
+}
+
+static void watch_ticks(uint32_t frequency_hz, struct sample_thread *thread)
+{
+    struct itimerspec times = ticks_for(thread, frequency_hz);
+    if (!set_timer(CLOCK_THREAD_CPUTIME_ID, SIGTRAP, &times, thread))
+        thread->is_young = false; /* a user may have so many timers */
+}
+
+void sample_trigger_rejoin(enum sample_trigger trigger, uint32_t frequency_hz,
+                           struct sample_thread *thread)
+{
+    uint64_t young_ns = (uint64_t)YOUNG_PERIODS * NS_PER_SECOND / frequency_hz;
+    if (trigger == SAMPLE_TRIGGER_PERF_KERNEL)
+        sample_kernel_join(thread);
+    if (thread->accounted_ns - thread->born_ns < young_ns)
+        return;
+    thread->is_young = false;
+    struct itimerspec times = ticks_for(thread, frequency_hz);
+    if (thread->has_timer)
+        timer_settime(thread->timer, 0, &times, NULL);
 }
 
 /* Events with the kernel's stack. */
@@ -185,11 +205,14 @@ static enum sample_trigger start_cpu_trigger(uint32_t frequency_hz, struct sampl
 enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
                                          struct sample_thread *thread)
 {
-    thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if (clock == SAMPLE_CLOCK_WALL)
+    thread->born_ns = thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (clock == SAMPLE_CLOCK_WALL) {
+        thread->is_young = false;
         return start_timer(CLOCK_MONOTONIC, frequency_hz, thread) ? SAMPLE_TRIGGER_WALL_TIMER
                                                                   : SAMPLE_TRIGGER_NONE;
+    }
     enum sample_trigger trigger = start_cpu_trigger(frequency_hz, thread);
+    thread->is_young &= is_event(trigger);
     if (is_event(trigger))
         watch_ticks(frequency_hz, thread);
     return trigger;
@@ -198,7 +221,8 @@ enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequ
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread)
 {
-    thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->born_ns = thread->accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->is_young &= is_event(trigger);
     if (trigger == SAMPLE_TRIGGER_PERF_KERNEL)
         sample_kernel_join(thread);
     if (is_event(trigger))

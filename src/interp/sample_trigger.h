@@ -7,7 +7,8 @@
 
 #include <signal.h>
 
-/* Chooses the best one and starts it for the calling thread, the only one of the process. */
+/* Chooses the best one and starts it for the calling thread, the only one of the process. A thread
+ * that is young, as the caller says, is no longer so where there are no events. */
 enum sample_trigger sample_trigger_start(enum sample_clock clock, uint32_t frequency_hz,
                                          struct sample_thread *thread);
 
@@ -18,6 +19,11 @@ int sample_trigger_signal(enum sample_trigger trigger);
 void sample_trigger_add(enum sample_trigger trigger, uint32_t frequency_hz,
                         struct sample_thread *thread);
 void sample_trigger_remove(struct sample_thread *thread);
+
+/* A young thread's time up to now is accounted for. It may be young no longer. For signal handlers.
+ */
+void sample_trigger_rejoin(enum sample_trigger trigger, uint32_t frequency_hz,
+                           struct sample_thread *thread);
 
 /* For good, and for all threads that have a perf event. */
 void sample_trigger_end(void);
@@ -36,8 +42,7 @@ int sample_trigger_descriptor(void);
 /* Whether the signal comes from the trigger. */
 bool sample_trigger_is_source(const siginfo_t *info);
 
-/* Whether it is no event, but a tick of the kernel's clock: a look at whether events are missing.
- */
+/* Whether it is no event, but a tick of the kernel's clock. */
 bool sample_trigger_is_tick(enum sample_trigger trigger, const siginfo_t *info);
 
 #endif

@@ -97,14 +97,24 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         theirs.sa_handler(signal);
 }
 
+static uint64_t period_ns(void)
+{
+    return NS_PER_SECOND / sampler.source.frequency_hz;
+}
+
 /* A thread at its very beginning or end, or one that nobody has told us of: it runs no Python code.
- */
+ * What it has told already when it ended is not told again. */
 static void sample_unknown_thread(const siginfo_t *info, const ucontext_t *at)
 {
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), *ended_ns = sample_thread_ended();
     struct sample_thread thread = {.tid = (uint32_t)gettid(),
-                                   .accounted_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    if (!sample_trigger_is_tick(sampler.source.trigger, info)) /* of a timer that is gone */
-        sample_take(&sampler.source, &thread, info, at);
+                                   .accounted_ns = ended_ns ? *ended_ns : cpu_ns - period_ns()};
+    if (cpu_ns - thread.accounted_ns < period_ns() ||
+        sample_trigger_is_tick(sampler.source.trigger, info))
+        return;
+    sample_take(&sampler.source, &thread, info, at);
+    if (ended_ns)
+        *ended_ns = cpu_ns;
 }
 
 /* For all threads: timers of others end when they come next (on_signal). */
@@ -363,6 +373,7 @@ static void start_in_child(void)
         thread->tid = (uint32_t)gettid();
         thread->is_announced = false;
         thread->time_ns = thread->owed_ns = 0;
+        thread->is_young = true;
         thread->told = 0;
     }
     if (!open_ring())
@@ -386,7 +397,7 @@ static void in_child(void)
 /* The thread ends, or becomes another program. */
 static void leave_rest(struct sample_thread *thread)
 {
-    sample_rest_leave(thread, NS_PER_SECOND / sampler.source.frequency_hz);
+    sample_rest_leave(thread, period_ns());
 }
 
 static void on_thread_end(void *unused)
@@ -411,6 +422,7 @@ void sampler_thread_begins(void)
     if (!thread)
         return;
     pthread_setspecific(sampler.key, thread);
+    thread->is_young = true;
     sample_trigger_add(sampler.source.trigger, sampler.source.frequency_hz, thread);
 }
 
@@ -492,7 +504,7 @@ void sampler_exec_failed(void)
         return;
     struct sample_thread *thread = sample_thread_mine();
     if (!sample_trigger_resume(sampler.source.frequency_hz))
-        say_problem("after an exec that failed, threads from before it are not recorded");
+        say_problem("after an exec that failed, threads from before it have fewer samples");
     if (thread)
         sample_trigger_add(sampler.source.trigger, sampler.source.frequency_hz, thread);
 }

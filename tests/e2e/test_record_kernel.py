@@ -297,7 +297,7 @@ def test_an_exec_in_a_thread(recordings, python):
     """What is known of the other threads after one that failed is said."""
     recorder = Recorder(recordings)
     _, err = recorded(recorder, "-F", 999, python, "-c", EXEC_IN_THREAD, ANOTHER_PROGRAM)
-    assert "after an exec that failed, threads from before it are not recorded" in err
+    assert "after an exec that failed, threads from before it have fewer samples" in err
     samples = recorder.profile().samples
     for way in [("later", "spin"), ("<module>", "after")]:
         assert sum(map(chain(*way), samples)) > 200, way

@@ -40,16 +40,27 @@ def test_threads_that_are_shorter_than_a_period(recordings, python, kind):
     assert request == pytest.approx(truth["request"], rel=TOLERANCE), err
 
 
+def seconds_below(profile, function):
+    return profile.weight_of(
+        lambda sample: any(frame.function == function for frame in sample.stack)) / 1e9
+
+
+@pytest.mark.parametrize("seconds", [0.0013, 0.0026])
+@oldest_and_newest
+def test_the_end_of_threads_of_the_same_length(recordings, python, seconds):
+    """Events come a period after the beginning, and never where these end."""
+    profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, "phases", int(2 / seconds), seconds)
+    most, end = seconds_below(profile, "most_of_it"), seconds_below(profile, "end_of_it")
+    assert most + end == pytest.approx(truth["request"], rel=TOLERANCE), err
+    assert end / (most + end) == pytest.approx(0.2, abs=0.1), err
+
+
 @oldest_and_newest
 def test_a_thread_that_starts_others_all_the_time(recordings, python):
     """It never runs for a whole period either, and its time is not left to what comes afterwards."""
     profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, "threads", THREADS, THREAD_S)
-    served = profile.weight_of(lambda sample: sample.tid == sample.pid and any(
-        frame.function == "one_after_the_other" for frame in sample.stack)) / 1e9
-    assert served >= 0.6 * truth["serve"], err
-    afterwards = profile.weight_of(lambda sample: any(
-        frame.function == "afterwards" for frame in sample.stack)) / 1e9
-    assert afterwards == pytest.approx(truth["afterwards"], rel=0.1), err
+    assert seconds_below(profile, "one_after_the_other") >= 0.6 * truth["serve"], err
+    assert seconds_below(profile, "afterwards") == pytest.approx(truth["afterwards"], rel=0.15), err
 
 
 @oldest_and_newest

@@ -438,6 +438,11 @@ def test_a_recorder_that_is_killed_leaves_no_memory_behind(recorder):
     (folder / "4711.0.ring").write_bytes(b"from a process that came too early")
     recorder.run("true")
     assert folder.is_dir()  # somebody may be about to lock it
+    (folder / "somebody's").mkdir()
+    os.utime(folder, (0, 0))
+    recorder.run("true")
+    assert os.listdir(folder) == ["somebody's"]
+    (folder / "somebody's").rmdir()
     os.utime(folder, (0, 0))
     recorder.run("true")
     assert not folder.exists()

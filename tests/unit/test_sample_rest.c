@@ -79,6 +79,19 @@ static void test_samples_that_were_owed_are_left_too_and_only_once(void **state)
     assert_int_equal(sample_rest_take(PERIOD_NS), 0);
 }
 
+static void test_one_sample_does_not_stand_for_everything(void **state)
+{
+    (void)state;
+    uint64_t taken, sum = 0;
+    for (int i = 0; i < 50; i++)
+        leave(PERIOD_NS);
+    while ((taken = sample_rest_take(PERIOD_NS)) > 0) {
+        assert_in_range(taken, 1, 12 * PERIOD_NS);
+        sum += taken;
+    }
+    assert_about(sum, 50 * PERIOD_NS - PERIOD_NS / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +100,7 @@ int main(void)
         cmocka_unit_test_setup(test_less_than_half_a_period_is_kept, set_up),
         cmocka_unit_test_setup(test_threads_whose_samples_stand_for_more_are_made_up_for, set_up),
         cmocka_unit_test_setup(test_time_of_long_ago_is_nobody_elses, set_up),
+        cmocka_unit_test_setup(test_one_sample_does_not_stand_for_everything, set_up),
         cmocka_unit_test_setup(test_samples_that_were_owed_are_left_too_and_only_once, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
