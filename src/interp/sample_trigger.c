@@ -34,7 +34,7 @@ enum {
     NS_PER_SECOND = 1000000000,
     TICK_NS = 4000000, /* of a thread's time, from one look for missing events to the next ... */
     TICK_PERIODS = 4,  /* ... or so many periods */
-    YOUNG_PERIODS = 8,
+    YOUNG_PERIODS = 4,
 };
 
 #ifndef TRAP_PERF

@@ -29,7 +29,7 @@ void sample_trigger_rejoin(enum sample_trigger trigger, uint32_t frequency_hz,
 void sample_trigger_end(void);
 
 /* For a while, and for all threads that share one. Resuming is for the thread that has paused;
- * false when other threads had to be given up. */
+ * false when other threads have ticks only from now on. */
 void sample_trigger_pause(void);
 bool sample_trigger_resume(uint32_t frequency_hz);
 

@@ -538,7 +538,7 @@ def test_threads_forks_children_and_exec_are_recorded(recorder, python):
 SHORT_THREADS = """
 import threading
 for _ in range(500):
-    thread = threading.Thread(target=sum, args=(range(3000),))
+    thread = threading.Thread(target=sum, args=(range(150000),))
     thread.start()
     thread.join()
 """

@@ -448,11 +448,11 @@ def test_a_recorder_that_is_killed_leaves_no_memory_behind(recorder):
     assert not folder.exists()
 
 
-WAITS = "import os; print(os.environ['PITVIPER_RECORD'], flush=True); input()"
+SHOWS_FOLDER = "import os; print(os.environ['PITVIPER_RECORD'], flush=True); input()"
 
 
 def test_folders_of_other_recorders_are_left_alone(recorder):
-    process = recorder.start(found()[-1], "-c", WAITS, stdin=subprocess.PIPE)
+    process = recorder.start(found()[-1], "-c", SHOWS_FOLDER, stdin=subprocess.PIPE)
     folder = Path(process.stdout.readline().strip())
     os.utime(folder, (0, 0))
     recorder.run("-o", "other.data", "true")
