@@ -8,8 +8,8 @@
  * An event (`sigtrap`, Linux 5.13) interrupts the thread that ran, wherever it is, ends at exec,
  * and is inherited by the threads that come later. With the kernel's stack there is one for each
  * processor, for only such events may have a buffer and be inherited. A timer belongs to one
- * thread. Both signals keep one pending at most; real-time signals would queue up. SIGSTKFLT is
- * sent by nothing on Linux.
+ * thread. Of both signals few are ever pending; real-time signals would queue up. SIGSTKFLT is sent
+ * by nothing on Linux.
  *
  * Wall-clock time is a timer too: nothing in the kernel interrupts a thread that sleeps.
  *
