@@ -288,6 +288,8 @@ static bool weigh(const struct sample_take_source *source, struct sample_thread 
         body->weight_ns = kernel->user * weight_of(source, thread, info, now, &parts->is_waiting);
     body->kernel_weight_ns = kernel->kernel * period_of(source);
     body->kernel_words = kernel->words;
+    if (is_tick)
+        sample_trigger_after_tick(source->frequency_hz, thread, kernel->user + kernel->kernel > 0);
     if (body->weight_ns + body->kernel_weight_ns == 0)
         return false;
     *(body->weight_ns ? &body->weight_ns : &body->kernel_weight_ns) += thread->owed_ns;

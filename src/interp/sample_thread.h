@@ -23,6 +23,7 @@ struct sample_thread {
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */
     uint64_t born_ns;                /* its CPU time when it began */
+    uint64_t tick_ns;                /* from one tick that it wants to the next */
     bool is_young;                   /* ticks tell what it does, not events: sample_rest.c */
     uint64_t time_ns;                /* time of the last sample; 0: there was none */
     uint64_t cost_ns;                /* what a sample takes, of late */

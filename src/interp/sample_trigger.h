@@ -25,6 +25,11 @@ void sample_trigger_remove(struct sample_thread *thread);
 void sample_trigger_rejoin(enum sample_trigger trigger, uint32_t frequency_hz,
                            struct sample_thread *thread);
 
+/* A tick has come to a thread that is not young, and events were missing or not: how often to look.
+ * For signal handlers. */
+void sample_trigger_after_tick(uint32_t frequency_hz, struct sample_thread *thread,
+                               bool is_missing);
+
 /* For good, and for all threads that have a perf event. */
 void sample_trigger_end(void);
 

@@ -93,7 +93,7 @@ static void assert_found(void)
     for (size_t i = depth; i > 0; i--) {
         uint64_t wanted[2] = {stack[i - 1].entry, ENTRY_BORDER + stack[i - 1].entry};
         for (size_t k = 0; k < 1 + (size_t)stack[i - 1].has_border; k++, number++) {
-            assert_in_range(number, 0, total - 1);
+            assert_true(number <= total - 1);
             uint64_t found = number < chain.count ? chain.entries[number]
                                                   : sample_chain_kept(&chain)[number - chain.count];
             assert_int_equal(found, wanted[k]);
@@ -121,7 +121,7 @@ static void what_is_as_before_is_kept(void **state)
     assert_true(walk(true));
     assert_int_equal(chain.count, 0);
     assert_int_equal(chain.kept, total);
-    assert_in_range(chain.kept_steps, 200, 300);
+    assert_true(chain.kept_steps >= 200 && chain.kept_steps <= 300);
     assert_found();
 }
 
@@ -134,8 +134,8 @@ static void deeper_and_less_deep_stacks_keep_the_rest(void **state)
     for (size_t i = 0; i < 40; i++)
         call(1000 + i, 50 + i);
     assert_true(walk(true));
-    assert_in_range(chain.count, 40, 80);
-    assert_in_range(chain.kept_steps, 200, 300);
+    assert_true(chain.count >= 40 && chain.count <= 80);
+    assert_true(chain.kept_steps >= 200 && chain.kept_steps <= 300);
     assert_found();
     sample_chain_keep(&chain);
     depth = 250;
@@ -152,8 +152,8 @@ static void another_instruction_far_out_is_noticed(void **state)
     sample_chain_keep(&chain);
     stack[20].entry = 77;
     assert_true(walk(true));
-    assert_in_range(chain.kept_steps, 0, 20); /* it may have joined again behind */
-    assert_in_range(chain.kept, 20, 40);
+    assert_true(chain.kept_steps <= 20); /* it may have joined again behind */
+    assert_true(chain.kept >= 20 && chain.kept <= 40);
     assert_found();
 }
 
@@ -165,12 +165,12 @@ static void another_frame_far_out_is_noticed(void **state)
     sample_chain_keep(&chain);
     stack[20].address = &places[1500];
     assert_true(walk(true));
-    assert_in_range(chain.kept_steps, 0, 20);
+    assert_true(chain.kept_steps <= 20);
     assert_int_equal(chain.count, 0); /* it says the same */
     assert_found();
     sample_chain_keep(&chain);
     assert_true(walk(true));
-    assert_in_range(chain.kept_steps, 200, 300);
+    assert_true(chain.kept_steps >= 200 && chain.kept_steps <= 300);
 }
 
 static void outermost_frames_that_come_or_go_are_noticed(void **state)
@@ -236,7 +236,7 @@ static void every_walk_finds_what_is_there(void **state)
         if (rand() % 8)
             sample_chain_keep(&chain);
     }
-    assert_in_range(kept_steps, 3000 * 20, 3000 * FRAMES);
+    assert_true(kept_steps >= 3000 * 20 && kept_steps <= 3000 * FRAMES);
 }
 
 int main(void)
