@@ -1,9 +1,12 @@
 """pitviper record: threads and processes that end before it is time for a sample. What they do is there,
-for as long as it took, and so is what the thread does that starts them."""
+for as long as it took, and so is what the thread does that starts them.
+
+Such threads may run in step with the ticks of the kernel's clock for a while, hence another attempt."""
 import json
 
 import pytest
 
+from .again import again
 from .interpreters import every_python
 from .recorder import Recorder
 from .targets import SHORT_LIVED
@@ -34,6 +37,7 @@ def recorded(recorder, *arguments):
 
 @pytest.mark.parametrize("kind", ["threads", "crowds"])
 @every_python()
+@again
 def test_threads_that_are_shorter_than_a_period(recordings, python, kind):
     profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, kind, THREADS, THREAD_S)
     request = seconds_of(profile, "request") - truth["afterwards"]
@@ -47,6 +51,7 @@ def seconds_below(profile, function):
 
 @pytest.mark.parametrize("seconds", [0.0013, 0.0026])
 @oldest_and_newest
+@again
 def test_the_end_of_threads_of_the_same_length(recordings, python, seconds):
     """Events come a period after the beginning, and never where these end."""
     profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, "phases", int(2 / seconds), seconds)
@@ -56,6 +61,7 @@ def test_the_end_of_threads_of_the_same_length(recordings, python, seconds):
 
 
 @oldest_and_newest
+@again
 def test_a_thread_that_starts_others_all_the_time(recordings, python):
     """It never runs for a whole period either, and its time is not left to what comes afterwards."""
     profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, "threads", THREADS, THREAD_S)
@@ -64,6 +70,7 @@ def test_a_thread_that_starts_others_all_the_time(recordings, python):
 
 
 @oldest_and_newest
+@again
 def test_processes_that_are_shorter_than_a_period(recordings, python):
     profile, truth, err = recorded(Recorder(recordings), python, SHORT_LIVED, "forks", FORKS, FORK_S)
     request = seconds_of(profile, "request") - truth["afterwards"]
@@ -71,6 +78,7 @@ def test_processes_that_are_shorter_than_a_period(recordings, python):
 
 
 @oldest_and_newest
+@again
 def test_without_the_kernel(recordings, python):
     recorder = Recorder(recordings, before=ordinary(recordings, python))
     profile, truth, err = recorded(recorder, python, SHORT_LIVED, "threads", THREADS, THREAD_S)

@@ -44,7 +44,7 @@ def showing(folder, python):
         pytest.skip(obstacle())
     shown = folder / "shown"
     place = shown / prefix.relative_to(closed)
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     return words("unshare", "--mount", "--propagation", propagation(), "sh", "-c", SHOW, shown,
                  closed, prefix, place)
 
