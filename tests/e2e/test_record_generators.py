@@ -62,7 +62,9 @@ def test_generators_have_callers(recorder, python):
     status, _, err = recorder.run("-F", 9999, "-g", python, GENERATORS, 1.5)
     assert status == 0, err
     samples = with_generators(recorder.profile())
-    assert len(without_callers(samples)) == 0
+    # 3.11 has five instructions at the beginning of a call in which what an earlier one left counts: one
+    # sample in 150,000 of Debian's build.
+    assert len(without_callers(samples)) <= 0.0002 * len(samples)
     assert cut(err) <= 0.005 * len(samples), err
 
 
