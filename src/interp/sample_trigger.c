@@ -34,7 +34,7 @@ enum {
     NS_PER_SECOND = 1000000000,
     TICK_NS = 4000000, /* of a thread's time, from one look for missing events to the next ... */
     TICK_PERIODS = 4,  /* ... or so many periods; ... */
-    TICK_REST = 8,     /* ... so many times that long if there were none, for it costs 0.3 % */
+    TICK_REST = 8,     /* ... so many times that long if there were none */
     YOUNG_PERIODS = 4,
 };
 
