@@ -66,8 +66,8 @@ struct sample_ring_header {
     uint32_t clock;                /* enum sample_clock */
     _Atomic uint32_t trigger;      /* enum sample_trigger */
     _Atomic uint32_t python_minor; /* of 3.minor; 0: no Python, or not yet */
-    char problem[128]; /* why nothing, or no Python, is sampled; empty when all is well */
-    char command[64];  /* base name of the program, cut if need be */
+    char problem[128];             /* why something is not sampled; empty when all is well */
+    char command[64];              /* base name of the program, cut if need be */
 
     _Atomic uint64_t evaluator_avma; /* of _PyEval_EvalFrameDefault; 0: not known */
     _Atomic uint64_t lost;           /* samples for which there was no room */

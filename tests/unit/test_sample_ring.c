@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { RING_BYTES = 8192 };
@@ -14,14 +15,19 @@ enum { RING_BYTES = 8192 };
 static struct sample_ring writer, reader;
 static char path[64];
 
-static void open_both_of(uint64_t bytes)
+static void open_both_in(const char *folder, uint64_t bytes)
 {
-    snprintf(path, sizeof path, "/tmp/pitviper-ring-%d", (int)getpid());
+    snprintf(path, sizeof path, "%s/pitviper-ring-%d", folder, (int)getpid());
     assert_int_equal(sample_ring_create(&writer, path, bytes), 0);
     assert_int_equal(sample_ring_open(&reader, path), -EAGAIN); /* its header is not filled in */
     writer.header->version = SAMPLE_RING_VERSION;
     writer.header->magic = SAMPLE_RING_MAGIC;
     assert_int_equal(sample_ring_open(&reader, path), 0);
+}
+
+static void open_both_of(uint64_t bytes)
+{
+    open_both_in("/tmp", bytes);
 }
 
 static void open_both(void)
@@ -182,6 +188,34 @@ static void the_reader_makes_pages_for_who_writes_much(void **state)
     close_both();
 }
 
+static long faults(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_minflt;
+}
+
+/* By two faults for 64 KB, each of which costs as much as half of a sample. Only memory has such
+ * pages: a disk wants to know which ones were written to. */
+static void pages_that_the_reader_made_are_mapped_many_at_a_time(void **state)
+{
+    (void)state;
+    enum { LARGE_BYTES = 1 << 20, RECORD_BYTES = 1 << 15, PAGE_BYTES = 4096 };
+    if (access("/dev/shm", W_OK) < 0)
+        skip();
+    open_both_in("/dev/shm", LARGE_BYTES);
+    uint32_t written = 0;
+    for (; written < LARGE_BYTES / 4 / RECORD_BYTES; written++)
+        assert_true(put(RECORD_BYTES, written));
+    sample_ring_prepare(&reader);
+    assert_int_equal(writer.header->ready_bytes, LARGE_BYTES);
+    long before = faults();
+    for (; written < LARGE_BYTES / RECORD_BYTES; written++)
+        assert_true(put(RECORD_BYTES, written));
+    assert_true(faults() - before < LARGE_BYTES / 4 * 3 / PAGE_BYTES / 6);
+    close_both();
+}
+
 enum { THREADS = 4, PER_THREAD = 20000 };
 
 static void *write_many(void *data)
@@ -227,6 +261,7 @@ int main(void)
         cmocka_unit_test(sizes_that_cannot_be_are_not_believed),
         cmocka_unit_test(files_that_are_no_rings_are_refused),
         cmocka_unit_test(the_reader_makes_pages_for_who_writes_much),
+        cmocka_unit_test(pages_that_the_reader_made_are_mapped_many_at_a_time),
         cmocka_unit_test(threads_write_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
