@@ -20,8 +20,9 @@
 
 enum {
     NS_PER_SECOND = 1000000000,
-    NAME_NS = 1000000, /* from one look at a name to the next, which takes 0.3 us */
-    FRAME_BYTES = 64,  /* of a Python frame, what is read of it */
+    NAME_NS = 8000000, /* from one look at a name to the next, which takes half a microsecond ... */
+    FIRST_NAME_NS = 1000000, /* ... and to the second one */
+    FRAME_BYTES = 64,        /* of a Python frame, what is read of it */
     LANDMARK_BYTES = 16,
     MOST_NS_PER_BYTE = 2,
     LARGE_BYTES = 64 << 10, /* a deep stack, all of it */
@@ -59,13 +60,14 @@ static bool put_name(struct sample_take_source *source, const struct sample_thre
 static void announce_thread(struct sample_take_source *source, struct sample_thread *thread,
                             uint64_t first_ns, uint64_t now)
 {
-    thread->name_ns = now;
+    thread->name_ns = now - NAME_NS + FIRST_NAME_NS;
     prctl(PR_GET_NAME, thread->name);
     thread->is_announced =
         put_name(source, thread, thread->chain.entries ? 0 : SAMPLE_THREAD_BORDER, first_ns);
 }
 
-/* Threads get other names, and nobody tells us: CPython 3.14 names them when they run already. */
+/* Threads get other names, and nobody tells us: most soon after they have begun, as CPython 3.14
+ * names them when they run already. */
 static void look_at_name(struct sample_take_source *source, struct sample_thread *thread,
                          uint64_t now)
 {

@@ -10,7 +10,7 @@ from .interpreters import every_python
 from .perf import Perf
 from .recorder import Recorder
 
-# PR_SET_NAME. The recorder learns of it with the next sample.
+# PR_SET_NAME. The recorder learns of it some milliseconds later.
 RENAMED = """
 import ctypes, time
 def spin(seconds):
