@@ -287,11 +287,12 @@ static size_t walk_easy(struct walk *walk, const char **frame, const char **cfra
     return count;
 }
 
-/* Into a corner of the cache: the program needs the rest of it. */
+/* Not past the cache (prefetchnta), to leave it to the program: some processors then forget what
+ * they read, and the next sample has to wait for memory. */
 static inline void ask_for(const char *frame, const struct shape *shape)
 {
-    __builtin_prefetch(frame + shape->previous, 0, 0);
-    __builtin_prefetch(frame + shape->instruction, 0, 0);
+    __builtin_prefetch(frame + shape->previous);
+    __builtin_prefetch(frame + shape->instruction);
 }
 
 /* The same address, but the compiler does not know it: else it would take the one that it was
