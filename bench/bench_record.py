@@ -1,9 +1,12 @@
 """`pitviper record`: what it costs the program that is recorded, and what it needs itself.
 
-The first figure is the CPU time of a fixed amount of work, measured inside the program, in parts: of each
-part the best round counts, since hardly any round is undisturbed as a whole. Beside ours: the program alone,
-`perf record -g`, and what has to be done to see Python functions otherwise: perf or samply with -X perf, and
-from 3.15 on Python's own sampling profiler.
+The first figure is what being sampled at 999 Hz costs, in one process that is sampled and not sampled in
+turn (switch.py): two processes that do the same differ by more than that.
+
+Then the CPU time of a fixed amount of work in processes of their own, in parts: of each part the best round
+counts, since hardly any round is undisturbed as a whole. Beside ours: the program alone, `perf record -g`, and
+what has to be done to see Python functions otherwise: perf or samply with -X perf, and from 3.15 on Python's
+own sampling profiler. Eight threads can't be switched off for a moment, so they have these figures only.
 
 The others are of one recording at 9999 Hz, of three times the work: how many samples there are and how good
 they are, what they take on the disk, and the CPU time of the recorder itself.
@@ -19,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 from builds import program
-from comparison import Comparison, InTurn
+from comparison import Comparison, InTurn, WithinProcess
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -29,6 +32,8 @@ from tests.e2e import samply as samply_module  # noqa: E402
 
 ROUNDS = 15
 PEER_ROUNDS = 3
+SWITCHED_ROUNDS = 8
+SWITCHED_TIMES = 4  # as much work
 HERTZ = 9999
 LOW_HERTZ = 999
 WORKLOADS = {"calls": 800, "stdlib-mix": 200, "8-threads": 800, "300-deep": 800,
@@ -105,26 +110,46 @@ def own_name(hertz):
     return f"{hertz} Hz"
 
 
-def times(work, label):
-    """Our CPU time beside that of others."""
+def has_events(work):
+    return "interrupted by perf events" in work.recording().err
+
+
+def switched(work, label):
+    """What a program costs while it is sampled, beside what it costs while it is not."""
+    def run():
+        *script, rounds = work.script
+        done = work.run([*work.ours(LOW_HERTZ), work.python.executable, *script,
+                         SWITCHED_TIMES * rounds, "in-turn"])
+        sampled_s = done.process_s - sum(done.parts_s[1::2])
+        assert 0.9 < done.figure(r"([\d,]+) samples") / (sampled_s * LOW_HERTZ) < 1.1, done.err
+        return done.parts_s
+    turn = WithinProcess(SWITCHED_ROUNDS, run)
+    yield turn.compare(f"{label}, sampled at {LOW_HERTZ} Hz", "not sampled", "s", most_ratio=1.03)
+
+
+def times(work, label, has_budget):
+    """Our CPU time beside that of others. has_budget: there is no better figure for 999 Hz."""
     ours = {own_name(hertz): work.parts(*work.ours(hertz)) for hertz in (LOW_HERTZ, HERTZ)}
     full, low = own_name(HERTZ), own_name(LOW_HERTZ)
     has_perf, has_support = not perf_module.obstacle(), work.python.perf_support
-    perf = has_perf and [perf_module.find()[0], "record", "-q", "-F", HERTZ, "-g", "-o", "other.data",
-                         "--"]
+    def perf(hertz):
+        return [perf_module.find()[0], "record", "-q", "-F", hertz, "-g", "-o", "other.data", "--"]
     sides = {"alone": work.parts(), "alone again": work.parts(), **ours}
     if has_perf:
-        sides["perf record -g"] = work.parts(*perf)
+        sides.update({f"perf record -g, {hertz} Hz": work.parts(*perf(hertz))
+                      for hertz in (LOW_HERTZ, HERTZ)})
     turn = InTurn(ROUNDS, sides)
+    is_single = work.name in SINGLE
     yield turn.compare(f"{label}, alone again: noise", "alone again", "alone", "s")
-    yield turn.compare(f"{label}, {low}", low, "alone", "s", most_ratio=1.03)
+    yield turn.compare(f"{label}, {low}", low, "alone", "s", most_ratio=1.03 if has_budget else None)
     if has_perf:
-        yield turn.compare(f"{label}, {full}", full, "perf record -g", "s",
-                           most_ratio=1.10 if work.name in SINGLE else None)
+        yield turn.compare(f"{label}, {low}", low, f"perf record -g, {low}", "s")
+        yield turn.compare(f"{label}, {full}", full, f"perf record -g, {full}", "s",
+                           most_ratio=1.10 if is_single else None)
 
     peers = {}
     if has_perf and has_support:
-        peers["perf record -g, -X perf"] = work.parts(*perf, options=["-X", "perf"])
+        peers["perf record -g, -X perf"] = work.parts(*perf(HERTZ), options=["-X", "perf"])
     if has_support and not samply_module.obstacle():
         samply = ["samply", "record", "-r", HERTZ, "--save-only", "-o", "samply.json", "--"]
         peers["samply, -X perf"] = work.parts(*samply, options=["-X", "perf"])
@@ -147,8 +172,7 @@ def quality(work, label):
         return abs(run.figure(r"([\d,]+) samples") / asked - 1) * 100
     def unaccounted(run):
         return abs(run.stood_for_s / run.process_s - 1) * 100
-    has_events = "interrupted by perf events" in work.recording().err
-    yield one("samples other than asked for", "%", missing, most=2 if has_events else None)
+    yield one("samples other than asked for", "%", missing, most=2 if has_events(work) else None)
     yield one("time that they stand for, other than CPU time", "%", unaccounted)
     yield one("lost samples", "", lambda run: run.figure(r"([\d,]+) lost"), most=0)
     yield one("stacks not complete", "%",
@@ -170,5 +194,8 @@ def comparisons():
             for name in WORKLOADS:
                 work = Workload(python, name)
                 label = f"{python.label} {name}"
-                yield from times(work, label)
+                can_switch = name in SINGLE and has_events(work)
+                if can_switch:
+                    yield from switched(work, label)
+                yield from times(work, label, has_budget=not can_switch)
                 yield from quality(work, label)

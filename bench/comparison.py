@@ -1,5 +1,6 @@
 """One row of the table: two sides measured in turn, their best figures, the ratio, the budget."""
 from dataclasses import dataclass
+from statistics import median
 from typing import Callable, Optional
 
 
@@ -56,7 +57,7 @@ class Row:
             budget.append(f"{c.most_more:g} {c.unit} more")
         return (c.what, f"{self.ours:.4g} {c.unit}",
                 f"{self.peer:.4g} {c.unit} ({c.peer_name})" if c.peer else "-",
-                f"{self.ratio:.2f}x" if self.peer else "-", " and ".join(budget) or "-",
+                f"{self.ratio:.3f}x" if self.peer else "-", " and ".join(budget) or "-",
                 "-" if not budget else "met" if self.met else "NOT MET")
 
 
@@ -80,6 +81,36 @@ class InTurn:
     def compare(self, what, ours, peer, unit, **limits):
         return Comparison(what, lambda: self.best(ours), lambda: self.best(peer), peer, unit, rounds=1,
                           **limits)
+
+
+class WithinProcess:
+    """One process does the same work again and again, and every second time something is switched off in it:
+    `run` returns the figures of these parts, the first of which has it on. Each part that has it is compared
+    with the two beside it, and the median of that counts: no other process is as much like it."""
+
+    def __init__(self, rounds, run):
+        self.rounds = rounds
+        self.run = run
+        self.with_it = self.without = None
+
+    def measure(self):
+        if self.without is not None:
+            return
+        ratios, without = [], []
+        for _ in range(self.rounds):
+            parts = self.run()
+            beside = [(before + after) / 2 for before, after in zip(parts[1::2], parts[3::2])]
+            ratios += [on / off for on, off in zip(parts[2::2], beside)]
+            without += beside
+        self.without = median(without)
+        self.with_it = self.without * median(ratios)
+
+    def compare(self, what, peer_name, unit, **limits):
+        def figure(name):
+            self.measure()
+            return getattr(self, name)
+        return Comparison(what, lambda: figure("with_it"), lambda: figure("without"), peer_name, unit,
+                          rounds=1, **limits)
 
 
 def print_table(rows):

@@ -1,16 +1,18 @@
 """Programs that are recorded: `python record_workloads.py NAME ROUNDS` does a fixed amount of work and
 prints "workload": the number of the process, its CPU time up to here, in seconds, and that of each part of
 the work. Start-up is in the second only. Threads get in each other's way as it happens: their work is
-one part."""
+one part. With a third word, `in-turn`, every second part of the work is not recorded."""
 import os
 import sys
 import threading
 import time
 
+from switch import Switch
 from workloads import fib, stdlib_mix
 
 
-PARTS = 20
+IS_IN_TURN = "in-turn" in sys.argv
+PARTS = 80 if IS_IN_TURN else 20
 
 
 def calls(rounds):
@@ -33,11 +35,15 @@ def threads(rounds):
 
 def in_parts(work, rounds, parts=PARTS):
     """The CPU time of each part."""
-    ends = [time.process_time()]
-    for _ in range(parts):
+    switch = Switch()
+    times = []
+    for i in range(parts):
+        if IS_IN_TURN:
+            (switch.off if i % 2 else switch.on)()
+        begin = time.process_time()
         work(rounds // parts)
-        ends.append(time.process_time())
-    return [end - begin for begin, end in zip(ends, ends[1:])]
+        times.append(time.process_time() - begin)
+    return times
 
 
 def at_depth(depth, rounds):

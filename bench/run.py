@@ -3,7 +3,8 @@
 
 Machines are noisy and shared, so no figure stands alone. A benchmark is a list of comparisons; the
 sides of a comparison run in turn, A B A B ..., and each keeps its best run: noise only ever adds
-time. What counts is the ratio, or a limit where the design gives one.
+time; or, within one process, the median of neighbours counts. What counts is the ratio, or a limit
+where the design gives one.
 
 A benchmark is a file bench_NAME.py in this folder with a function comparisons() that yields
 Comparison objects.
