@@ -8,6 +8,7 @@
  * the leader of its session: if that is the recorder, CMD is told here. What CMD started may go on
  * when it has ended: that is recorded, too, and then Ctrl-C, SIGTERM or SIGHUP ends the recording.
  */
+#include "base/asan_options.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/command.h"
@@ -135,7 +136,8 @@ static void become(const struct command *self, const struct request *request, co
     unsetenv("PITVIPER");
     int error = ENOMEM;
     if (setenv(SAMPLE_RING_FOLDER, folder, 1) == 0 &&
-        setenv(SAMPLE_RING_OPTIONS, options, 1) == 0 && preload_set(self, library)) {
+        setenv(SAMPLE_RING_OPTIONS, options, 1) == 0 &&
+        preload_add(ASAN_OPTIONS_NAME, ASAN_OPTIONS_ANY_ORDER) && preload_set(self, library)) {
         execvp(request->command[0], request->command);
         error = errno;
     }

@@ -55,6 +55,15 @@ bool preload_find(const struct command *self, char ret_path[PATH_MAX])
     return false;
 }
 
+bool preload_add(const char *name, const char *part)
+{
+    CLEANUP(cleanup_free) char *value = NULL;
+    const char *list = getenv(name);
+    if (!list || !*list)
+        return setenv(name, part, 1) == 0;
+    return asprintf(&value, "%s:%s", part, list) >= 0 && setenv(name, value, 1) == 0;
+}
+
 bool preload_set(const struct command *self, const char *library)
 {
     if (strpbrk(library, " :")) {
@@ -62,13 +71,7 @@ bool preload_set(const struct command *self, const char *library)
                       library);
         return false;
     }
-    const char *others = getenv("LD_PRELOAD");
-    CLEANUP(cleanup_free) char *value = NULL;
-    if (!others || !*others)
-        value = strdup(library);
-    else if (asprintf(&value, "%s:%s", library, others) < 0)
-        value = NULL;
-    if (value && setenv("LD_PRELOAD", value, 1) == 0)
+    if (preload_add("LD_PRELOAD", library))
         return true;
     command_error(self, "out of memory");
     return false;

@@ -14,4 +14,7 @@ bool preload_find(const struct command *self, char ret_path[PATH_MAX]);
 /* Puts it before whatever is in LD_PRELOAD already. False after the line that says why not. */
 bool preload_set(const struct command *self, const char *library);
 
+/* Puts something in front of a list in the environment. False when memory is short. */
+bool preload_add(const char *name, const char *part);
+
 #endif

@@ -101,7 +101,9 @@ static void print_missing(const struct recorder_summary *summary)
     }
     if (summary->missing_count > MOST_NAMES)
         fprintf(stderr, " and %zu more", summary->missing_count - MOST_NAMES);
-    fputs(": static programs, those of musl, and setuid ones ignore preloading\n", stderr);
+    fputs(": static programs, those of musl, and setuid ones ignore preloading; behind a chroot "
+          "there is nothing to preload\n",
+          stderr);
 }
 
 static void print_problems(const struct recorder_summary *summary)

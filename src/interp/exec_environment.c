@@ -6,10 +6,12 @@
  *     the kernel    {"PATH=/bin", "LD_PRELOAD=...", "PITVIPER_RECORD=...", ..., LIST "=012"}
  *     new program   main sees {"PATH=/bin"}; what it starts gets the rest again
  *
- * Where the shared object can't be read, as behind a chroot, nothing is added: the loader would
- * complain. Nor to an environment of thousands of variables. */
+ * Where the shared object can't be read, as behind a chroot or in a container, it is taken out of
+ * the list instead: the loader would complain, on the program's standard error. To an environment
+ * of thousands of variables nothing is added. */
 #include "interp/exec_environment.h"
 
+#include "base/asan_options.h"
 #include "formats/sample_ring.h"
 
 #include <dlfcn.h>
@@ -23,58 +25,80 @@
 #define PRELOAD "LD_PRELOAD"
 #define LIST "PITVIPER_RECORD_ADDED"
 
+enum { VARIABLE_PRELOAD, VARIABLE_FOLDER, VARIABLE_OPTIONS, VARIABLE_ASAN, VARIABLES };
+
 enum {
-    VARIABLES = 3,
     LIST_BYTES = sizeof LIST "=" + VARIABLES,
     MOST_BYTES = 16 << 10, /* of a thread's stack, which may be a small one: 2000 variables */
 };
 
-static const char *const NAMES[VARIABLES] = {PRELOAD, SAMPLE_RING_FOLDER, SAMPLE_RING_OPTIONS};
+static const char *const NAMES[VARIABLES] = {PRELOAD, SAMPLE_RING_FOLDER, SAMPLE_RING_OPTIONS,
+                                             ASAN_OPTIONS_NAME};
 
-/* "NAME=value" as this process has them; of LD_PRELOAD only our own object. */
+/* "NAME=value" as this process has them; of lists only our own part. */
 static char kept[VARIABLES][PATH_MAX];
 static bool is_known;
 
-static const char *library(void)
+/* Our value, or our part of it. */
+static const char *ours(size_t variable)
 {
-    return kept[0] + strlen(PRELOAD "=");
+    return kept[variable] + strlen(NAMES[variable]) + strlen("=");
 }
 
-/* The value of a variable, NULL when it is not there. */
-static const char *find(char *const envp[], const char *name)
+/* These are lists, with room for what the program itself wants; ours comes first. */
+static bool is_list(size_t variable)
 {
-    size_t length = strlen(name);
-    for (size_t i = 0; envp && envp[i]; i++)
-        if (strncmp(envp[i], name, length) == 0 && envp[i][length] == '=')
-            return envp[i] + length + 1;
+    return variable == VARIABLE_PRELOAD || variable == VARIABLE_ASAN;
+}
+
+/* A variable that a program is given, and its value; NULL when it is not there. */
+static char *const *find_entry(char *const envp[], size_t variable)
+{
+    size_t length = strlen(NAMES[variable]);
+    for (; envp && *envp; envp++)
+        if (strncmp(*envp, NAMES[variable], length) == 0 && (*envp)[length] == '=')
+            return envp;
     return NULL;
 }
 
-/* Whether our object is among those to preload. */
-static bool has_library(const char *objects)
+static const char *find(char *const envp[], size_t variable)
 {
-    const char *place = objects ? strstr(objects, library()) : NULL;
-    char behind = place ? place[strlen(library())] : '\1';
-    return behind == '\0' || behind == ':' || behind == ' ';
+    char *const *entry = find_entry(envp, variable);
+    return entry ? *entry + strlen(NAMES[variable]) + strlen("=") : NULL;
+}
+
+static bool is_border(char c)
+{
+    return c == '\0' || c == ':' || c == ' ';
+}
+
+/* Where a list has it, which is not empty; NULL: nowhere. */
+static const char *find_part(const char *list, const char *part)
+{
+    const char *place = list;
+    for (; (place = strstr(place, part)); place++)
+        if ((place == list || is_border(place[-1])) && is_border(place[strlen(part)]))
+            return place;
+    return NULL;
 }
 
 static bool is_missing(char *const envp[], size_t variable)
 {
-    const char *value = find(envp, NAMES[variable]);
-    return variable == 0 ? !has_library(value) : !value;
+    const char *value = find(envp, variable);
+    return !value || (is_list(variable) && !find_part(value, ours(variable)));
 }
 
 /* It stands first when we have put it there. */
-static void remove_library(void)
+static void remove_part(size_t variable)
 {
-    const char *objects = getenv(PRELOAD);
-    size_t length = strlen(library());
-    if (!objects || strncmp(objects, library(), length) != 0)
+    const char *list = getenv(NAMES[variable]);
+    size_t length = strlen(ours(variable));
+    if (!list || strncmp(list, ours(variable), length) != 0)
         return;
-    if (objects[length] == ':')
-        setenv(PRELOAD, objects + length + 1, 1);
+    if (list[length] == ':')
+        setenv(NAMES[variable], list + length + 1, 1);
     else
-        unsetenv(PRELOAD);
+        unsetenv(NAMES[variable]);
 }
 
 static void remove_added(const char *list)
@@ -82,8 +106,8 @@ static void remove_added(const char *list)
     for (size_t i = 0; i < VARIABLES; i++) {
         if (!strchr(list, '0' + (int)i))
             continue;
-        if (i == 0)
-            remove_library();
+        if (is_list(i))
+            remove_part(i);
         else
             unsetenv(NAMES[i]);
     }
@@ -93,9 +117,14 @@ static void remove_added(const char *list)
 static const char *value_of(size_t variable)
 {
     Dl_info own;
-    if (variable > 0)
+    switch (variable) {
+    case VARIABLE_PRELOAD:
+        return dladdr(kept, &own) ? own.dli_fname : NULL;
+    case VARIABLE_ASAN:
+        return ASAN_OPTIONS_ANY_ORDER;
+    default:
         return getenv(NAMES[variable]);
-    return dladdr(kept, &own) ? own.dli_fname : NULL;
+    }
 }
 
 static bool keep(size_t variable)
@@ -124,46 +153,96 @@ static size_t count_of(char *const envp[])
     return count;
 }
 
-size_t exec_environment_bytes(char *const envp[])
+static bool is_reachable(void)
 {
-    bool is_whole = true;
-    for (size_t i = 0; i < VARIABLES; i++)
-        is_whole &= !is_missing(envp, i);
-    if (!is_known || is_whole || access(library(), R_OK) < 0)
+    return access(ours(VARIABLE_PRELOAD), R_OK) == 0;
+}
+
+/* What a list takes that the program has and that ours is added to, or taken out of. */
+static size_t bytes_of_list(char *const envp[], size_t variable)
+{
+    const char *theirs = is_list(variable) ? find(envp, variable) : NULL;
+    return theirs ? strlen(kept[variable]) + strlen(":") + strlen(theirs) + 1 : 0;
+}
+
+/* Enough for whatever is to be done: that may be another thing when it is done. */
+size_t exec_environment_bytes(char *const envp[], bool is_recorded)
+{
+    if (!is_known)
         return 0;
-    const char *objects = find(envp, PRELOAD);
+    bool is_whole = true;
     size_t bytes = (count_of(envp) + VARIABLES + 2) * sizeof *envp + LIST_BYTES;
-    if (objects)
-        bytes += strlen(kept[0]) + strlen(":") + strlen(objects) + 1;
-    return bytes <= MOST_BYTES ? bytes : 0;
+    for (size_t i = 0; i < VARIABLES; i++) {
+        is_whole &= !is_missing(envp, i);
+        bytes += bytes_of_list(envp, i);
+    }
+    bool needs_change =
+        is_reachable() ? is_recorded && !is_whole : !is_missing(envp, VARIABLE_PRELOAD);
+    return needs_change && bytes <= MOST_BYTES ? bytes : 0;
+}
+
+/* Our object, and the colon behind it, out of the list of those to preload; `end` is behind the
+ * last entry. */
+static void leave_out_library(char **entries, char **end, char *out)
+{
+    char *const *found = find_entry(entries, VARIABLE_PRELOAD);
+    const char *list = found ? find(found, VARIABLE_PRELOAD) : NULL;
+    const char *place = list ? find_part(list, ours(VARIABLE_PRELOAD)) : NULL;
+    if (!place)
+        return;
+    const char *rest = place + strlen(ours(VARIABLE_PRELOAD));
+    rest += *rest != '\0';
+    char **entry = &entries[found - entries];
+    if (place == list && !*rest) {
+        memmove(entry, entry + 1, (size_t)(end - entry) * sizeof *entry); /* with the NULL */
+        return;
+    }
+    char *behind = mempcpy(out, *entry, (size_t)(place - *entry));
+    memcpy(behind, rest, strlen(rest) + 1);
+    *entry = out;
+}
+
+/* Puts ours in front of a list that the program has. Returns what is behind it. */
+static char *join(char *out, size_t variable, char **entry)
+{
+    const char *theirs = *entry + strlen(NAMES[variable]) + strlen("=");
+    *entry = out;
+    return stpcpy(stpcpy(stpcpy(out, kept[variable]), ":"), theirs) + 1;
+}
+
+/* Adds what is missing to those up to `end`. */
+static void add_missing(char **entries, char **end, char *list)
+{
+    char *text = list + LIST_BYTES, *added = stpcpy(list, LIST "=");
+    for (size_t i = 0; i < VARIABLES; i++) {
+        if (!is_missing(entries, i))
+            continue;
+        *added++ = (char)('0' + i);
+        char *const *theirs = find_entry(entries, i);
+        if (theirs) {
+            text = join(text, i, &entries[theirs - entries]);
+        } else {
+            *end++ = kept[i];
+            *end = NULL;
+        }
+    }
+    *added = '\0';
+    *end++ = list;
+    *end = NULL;
 }
 
 char *const *exec_environment_complete(char *const envp[], void *room)
 {
     if (!room)
         return envp;
-    char **all = room, **out = all;
-    char *list = (char *)(all + count_of(envp) + VARIABLES + 2), *objects = list + LIST_BYTES;
-    char *added = stpcpy(list, LIST "=");
-    bool has_others = false;
-    for (size_t i = 0; envp && envp[i]; i++) {
-        bool is_preload = strncmp(envp[i], PRELOAD "=", strlen(PRELOAD "=")) == 0;
-        *out++ = envp[i];
-        if (!is_preload || has_others || !is_missing(envp, 0))
-            continue;
-        stpcpy(stpcpy(stpcpy(objects, kept[0]), ":"), envp[i] + strlen(PRELOAD "="));
-        out[-1] = objects;
-        has_others = true;
-    }
-    for (size_t i = 0; i < VARIABLES; i++) {
-        if (!is_missing(envp, i))
-            continue;
-        *added++ = (char)('0' + i);
-        if (i > 0 || !has_others)
-            *out++ = kept[i];
-    }
-    *added = '\0';
-    *out++ = list;
-    *out = NULL;
+    char **all = room, **end = all + count_of(envp);
+    char *text = (char *)(end + VARIABLES + 2);
+    if (end != all)
+        memcpy(all, envp, (size_t)(end - all) * sizeof *all);
+    *end = NULL;
+    if (is_reachable())
+        add_missing(all, end, text);
+    else
+        leave_out_library(all, end, text);
     return all;
 }

@@ -150,7 +150,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
  * child of a vfork. */
 #define COMPLETE(envp)                                                                             \
     ({                                                                                             \
-        size_t bytes_ = sampler_is_on() ? exec_environment_bytes(envp) : 0;                        \
+        size_t bytes_ = exec_environment_bytes(envp, sampler_is_on());                             \
         exec_environment_complete(envp, bytes_ ? __builtin_alloca(bytes_) : NULL);                 \
     })
 

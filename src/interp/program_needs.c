@@ -4,6 +4,7 @@
  */
 #include "interp/program_needs.h"
 
+#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <stddef.h>
@@ -40,4 +41,9 @@ bool program_needs_libraries(void)
 bool program_has_glibc(void)
 {
     return gnu_get_libc_version != NULL;
+}
+
+bool program_has_thread_sanitizer(void)
+{
+    return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
 }

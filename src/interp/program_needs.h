@@ -12,4 +12,7 @@ bool program_needs_libraries(void);
 /* Whether the C library is glibc. With another one (musl) nothing is as we know it. */
 bool program_has_glibc(void);
 
+/* Whether it was built to look for data races. */
+bool program_has_thread_sanitizer(void);
+
 #endif

@@ -174,10 +174,14 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 /* --- beginning and end ----------------------------------------------------------------------- */
 
+static void say_problem_in(const struct sample_ring *ring, const char *problem)
+{
+    snprintf(ring->header->problem, sizeof ring->header->problem, "%s", problem);
+}
+
 static void say_problem(const char *problem)
 {
-    snprintf(sampler.source.ring.header->problem, sizeof sampler.source.ring.header->problem, "%s",
-             problem);
+    say_problem_in(&sampler.source.ring, problem);
 }
 
 /* Puts a record that is nothing but text into the ring. */
@@ -256,10 +260,11 @@ static bool is_recorder_gone(void)
     return is_gone;
 }
 
-static bool open_ring(void)
+/* 0, or why there is none: -ESRCH, nobody would read it; -EFBIG, the recorder knows; others. */
+static int open_ring(void)
 {
     if (is_recorder_gone())
-        return false;
+        return -ESRCH;
     char path[PATH_MAX];
     int error = -EEXIST;
     for (int i = 0; i < MOST_RINGS && error == -EEXIST; i++) {
@@ -270,7 +275,7 @@ static bool open_ring(void)
     if (error == -EFBIG)
         note_absence();
     if (error < 0)
-        return false;
+        return error;
     sampler.source.full_ns = 0;
     struct sample_ring_header *header = sampler.source.ring.header;
     header->version = SAMPLE_RING_VERSION;
@@ -282,7 +287,21 @@ static bool open_ring(void)
     header->frequency_hz = sampler.source.frequency_hz;
     header->clock = sampler.clock;
     snprintf(header->command, sizeof header->command, "%s", program_invocation_short_name);
-    return true;
+    return 0;
+}
+
+/* Instead of the parent's, which can still be told that the child will be missing. */
+static bool open_childs_ring(void)
+{
+    struct sample_ring parents = sampler.source.ring;
+    sampler.source.ring = (struct sample_ring){0};
+    int error = open_ring();
+    bool is_missed = error < 0 && error != -ESRCH && error != -EFBIG;
+    if (is_missed && parents.header && !*parents.header->problem)
+        say_problem_in(&parents, "what it forked could not be recorded: behind a chroot, or for "
+                                 "want of memory or descriptors");
+    sample_ring_close(&parents);
+    return error == 0;
 }
 
 static void start_in_this_thread(void)
@@ -366,7 +385,6 @@ static void start_in_child(void)
 {
     struct sample_thread *thread = sample_thread_mine();
     sampler.is_on = false;
-    sample_ring_close(&sampler.source.ring);
     sample_codes_forget();
     sample_trigger_forget(thread);
     if (thread) {
@@ -376,7 +394,7 @@ static void start_in_child(void)
         thread->is_young = true;
         thread->told = 0;
     }
-    if (!open_ring())
+    if (!open_childs_ring())
         return;
     sampler.pid = getpid();
     note_maps();
@@ -525,6 +543,17 @@ __attribute__((destructor)) static void on_unload(void)
     atomic_store(&sampler.source.ring.header->has_ended, 1);
 }
 
+/* Why this program must not be interrupted; NULL: it may be. ThreadSanitizer stands before our
+ * handler, and before functions that it calls, and can't have them at all times. */
+static const char *refusal_of_program(void)
+{
+    if (!program_needs_libraries())
+        return "the program does without the C library";
+    return program_has_thread_sanitizer()
+               ? "it is built with -fsanitize=thread, which can't be recorded"
+               : NULL;
+}
+
 void sampler_start(void)
 {
     const char *folder = secure_getenv(SAMPLE_RING_FOLDER);
@@ -533,12 +562,13 @@ void sampler_start(void)
     snprintf(sampler.folder, sizeof sampler.folder, "%s", folder);
     read_options(getenv(SAMPLE_RING_OPTIONS));
     exec_environment_init();
-    if (!open_ring())
+    if (open_ring() < 0)
         return;
     sampler.pid = getpid();
     note_maps();
-    if (!program_needs_libraries()) {
-        say_problem("the program does without the C library");
+    const char *refusal = refusal_of_program();
+    if (refusal) {
+        say_problem(refusal);
         publish();
         return;
     }

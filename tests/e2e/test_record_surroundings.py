@@ -17,7 +17,7 @@ from .again import again
 from .cli import pitviper
 from .interpreters import every_python, found
 from .private_tmp import propagation
-from .profiles import chain
+from .profiles import calls, chain
 from .recorder import Recorder
 from .targets import TARGETS
 from .test_record import check_the_reports_figures
@@ -269,6 +269,43 @@ def test_programs_of_another_c_library_run(recorder, compiled):
     assert f"not recorded: {other} (2 times)" in err
 
 
+@pytest.mark.parametrize("kind", ["address", "undefined"])
+def test_programs_with_a_sanitizer(recorder, compiled, kind):
+    """Ours are not the accesses that it minds."""
+    program = compiled(TARGETS / "sanitized.c", f"-fsanitize={kind}", "-g", "-pthread")
+    for command in ([program], ["env", "-i", "ASAN_OPTIONS=halt_on_error=1", program]):
+        status, _, err = recorder.run("-F", 9999, *command)
+        assert status == 0, err
+        assert sum(map(calls("busy"), recorder.profile().samples)) > 1000
+
+
+def test_programs_with_thread_sanitizer_are_left_alone(recorder, compiled):
+    program = compiled(TARGETS / "sanitized.c", "-fsanitize=thread", "-g", "-pthread")
+    status, _, err = recorder.run("-F", 9999, program)
+    assert status == 0, err
+    assert ": 0 samples" in err and "built with -fsanitize=thread, which can't be recorded" in err
+
+
+def test_what_a_sanitizer_has_to_say(recorder, compiled):
+    program = compiled(TARGETS / "sanitized.c", "-fsanitize=address", "-g", "-pthread")
+    process = recorder.start("-F", 9999, "env", "-i", program, "overflow")
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert "heap-buffer-overflow" in err and re.search(r"\d{3} samples,", err)
+
+
+@every_python()
+def test_a_python_with_a_sanitizer(recorder, python):
+    """As C extensions are tried out."""
+    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout.strip()
+    assert Path(library).is_absolute(), "it comes with gcc"
+    status, _, err = recorder.run("env", f"LD_PRELOAD={library}", "ASAN_OPTIONS=detect_leaks=0", python,
+                                  "-c", SPIN)
+    assert status == 0, err
+    assert spins(recorder) > 300
+
+
 MANY_VARIABLES = """
 import subprocess, sys, threading
 threading.stack_size(64 << 10)
@@ -313,6 +350,76 @@ def test_a_pid_namespace(recorder, options):
     assert status == 0, err
     assert spins(recorder) > 400
     assert quality(err)[0] >= 99
+
+
+@pytest.fixture
+def another_root(tmp_path, compiled):
+    """A folder with a program in it, and the libraries that it needs."""
+    program = compiled(TARGETS / "nothing.c")
+    shutil.copy(program, tmp_path / "nothing")
+    libraries = subprocess.run(["ldd", program], check=True, text=True, stdout=subprocess.PIPE).stdout
+    for path in re.findall(r"(/\S+) \(", libraries):
+        copy = tmp_path / path.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    return tmp_path
+
+
+# How they come to be there: with our object alone in the list, before or behind others, in an environment of
+# their own, and from a process that was forked there.
+AFTER_CHROOT = """
+import os, sys
+os.chroot(sys.argv[1])
+if os.fork() == 0:
+    os.execv("/nothing", ["nothing"])
+sys.exit(os.wait()[1])
+"""
+BEHIND_CHROOT = {
+    "alone": ["chroot"],
+    "before": ["sh", "-c", 'LD_PRELOAD=$LD_PRELOAD:libm.so.6 exec chroot "$@"', "sh"],
+    "behind": ["sh", "-c", 'LD_PRELOAD=libm.so.6:$LD_PRELOAD exec chroot "$@"', "sh"],
+    "own": ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "chroot"],
+}
+
+
+def check_behind_chroot(recorder, *command):
+    status, _, err = recorder.run(*command)
+    assert status == 0, err
+    assert "pitviper.so" not in err
+    return err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root folder")
+@pytest.mark.parametrize("way", BEHIND_CHROOT)
+def test_programs_behind_a_chroot_run_without_a_word(recorder, another_root, way):
+    """The loader would say that there is nothing to preload."""
+    err = check_behind_chroot(recorder, *BEHIND_CHROOT[way], another_root, "/nothing")
+    assert "not recorded: /nothing: static programs" in err
+    assert "behind a chroot there is nothing to preload" in err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root folder")
+def test_programs_of_processes_behind_a_chroot_run_without_a_word(recorder, another_root):
+    err = check_behind_chroot(recorder, found()[-1], "-c", AFTER_CHROOT, another_root)
+    assert "what it forked could not be recorded: behind a chroot" in err
+
+
+FORKS_BEHIND_CHROOT = """
+import os, sys
+os.chroot(sys.argv[1])
+for _ in range(3):
+    if os.fork() == 0:
+        os._exit(0)
+    assert os.wait()[1] == 0
+""" + SPIN
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the root folder")
+def test_what_is_forked_behind_a_chroot_is_missed(recorder, tmp_path):
+    status, _, err = recorder.run("-F", 999, found()[-1], "-c", FORKS_BEHIND_CHROOT, tmp_path)
+    assert status == 0, err
+    assert spins(recorder) > 400
+    assert "what it forked could not be recorded: behind a chroot" in err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces and be others")
