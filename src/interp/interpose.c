@@ -6,11 +6,7 @@
  *     execve and its relatives           a signal that is still to come would end the new program,
  *     posix_spawn                        which is to be recorded, too (exec_environment.h)
  *     _exit                              the process ends, and its thread
- *     sigaction, signal, and older ones  our signal: hidden, or left to a program that wants it;
- *                                        and Python starts
- *     sigaltstack                        our handler needs a larger one than many have
- *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
- *     sigwait and its relatives          a program that waits for all signals means its own
+ *     sigaction, sigaltstack and others  what a program does with signals: interpose_signals.c
  *     sleep, poll and the like           end with our signal: interpose_waits.c
  *     close, close_range, closefrom      ours stays when a program closes all that it may have */
 #include "interp/interpose.h"
@@ -38,17 +34,6 @@ typedef int fexecve_function(int, char *const[], char *const[]);
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
                            const posix_spawnattr_t *, char *const[], char *const[]);
 typedef void exit_function(int);
-typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
-typedef void (*handler_function)(int);
-typedef handler_function signal_function(int, handler_function);
-typedef int sigignore_function(int);
-typedef int sigaltstack_function(const stack_t *, stack_t *);
-typedef int sigmask_function(int, const sigset_t *, sigset_t *);
-typedef int sigwait_function(const sigset_t *, int *);
-typedef int sigtimedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
-
-enum { SIGNALS_IN_A_ROW = 16 };
-
 typedef int close_function(int);
 typedef int close_range_function(unsigned, unsigned, int);
 typedef void closefrom_function(int);
@@ -62,16 +47,6 @@ static struct {
     spawn_function *posix_spawn;
     spawn_function *posix_spawnp;
     exit_function *_exit;
-    sigaction_function *sigaction;
-    signal_function *signal;
-    signal_function *__sysv_signal;
-    signal_function *sigset;
-    sigignore_function *sigignore;
-    sigaltstack_function *sigaltstack;
-    sigmask_function *pthread_sigmask;
-    sigmask_function *sigprocmask;
-    sigwait_function *sigwait;
-    sigtimedwait_function *sigtimedwait;
     close_function *close;
     close_range_function *close_range;
     closefrom_function *closefrom;
@@ -94,16 +69,6 @@ __attribute__((constructor)) static void find(void)
         {"posix_spawn", &found.posix_spawn},
         {"posix_spawnp", &found.posix_spawnp},
         {"_exit", &found._exit},
-        {"sigaction", &found.sigaction},
-        {"signal", &found.signal},
-        {"__sysv_signal", &found.__sysv_signal},
-        {"sigset", &found.sigset},
-        {"sigignore", &found.sigignore},
-        {"sigaltstack", &found.sigaltstack},
-        {"pthread_sigmask", &found.pthread_sigmask},
-        {"sigprocmask", &found.sigprocmask},
-        {"sigwait", &found.sigwait},
-        {"sigtimedwait", &found.sigtimedwait},
         {"close", &found.close},
         {"close_range", &found.close_range},
         {"closefrom", &found.closefrom},
@@ -346,132 +311,4 @@ EXPORT void closefrom(int first)
         first = ours + 1;
     }
     REAL(closefrom)(first);
-}
-
-/* --- signals --------------------------------------------------------------------------------- */
-
-int interpose_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
-{
-    return REAL(sigaction)(signal, action, old);
-}
-
-int interpose_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    return REAL(pthread_sigmask)(how, set, old);
-}
-
-/* An interpreter that starts asks for the actions of all signals, one after the other. Others ask
- * for a few, perhaps in a handler, where looking for names might wait for ever. */
-static bool is_like_interpreter(int signal)
-{
-    static __thread __attribute__((tls_model("initial-exec"))) int last, in_a_row;
-    in_a_row = signal == last + 1 ? in_a_row + 1 : 1;
-    last = signal;
-    return in_a_row == SIGNALS_IN_A_ROW;
-}
-
-EXPORT int sigaction(int signal, const struct sigaction *action, struct sigaction *old)
-{
-    if (!action && is_like_interpreter(signal))
-        sampler_look_for_python();
-    if (!sampler_handles_signal(signal))
-        return REAL(sigaction)(signal, action, old);
-    struct sigaction before;
-    sampler_give_action(&before);
-    if (action)
-        sampler_set_action(action);
-    if (old)
-        *old = before;
-    return 0;
-}
-
-/* One of the simple ways to set the action of our signal. */
-static handler_function set_handler(int number, handler_function handler, int flags)
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
-    if (!(flags & SA_NODEFER))
-        sigaddset(&action.sa_mask, number);
-    return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
-}
-
-EXPORT handler_function signal(int number, handler_function handler)
-{
-    return sampler_handles_signal(number) ? set_handler(number, handler, SA_RESTART)
-                                          : REAL(signal)(number, handler);
-}
-
-/* What signal is in programs that are compiled for nothing but standard C. */
-handler_function __sysv_signal(int number, handler_function handler);
-EXPORT handler_function __sysv_signal(int number, handler_function handler)
-{
-    return sampler_handles_signal(number) ? set_handler(number, handler, SA_RESETHAND | SA_NODEFER)
-                                          : REAL(__sysv_signal)(number, handler);
-}
-
-EXPORT handler_function sysv_signal(int number, handler_function handler)
-{
-    return __sysv_signal(number, handler);
-}
-
-/* And in System V's family. Its SIG_HOLD, to block, is refused for ours. */
-handler_function sigset(int number, handler_function handler);
-EXPORT handler_function sigset(int number, handler_function handler)
-{
-    return sampler_handles_signal(number) ? set_handler(number, handler, 0)
-                                          : REAL(sigset)(number, handler);
-}
-
-int sigignore(int number);
-EXPORT int sigignore(int number)
-{
-    if (!sampler_handles_signal(number))
-        return REAL(sigignore)(number);
-    return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
-}
-
-int interpose_sigaltstack(const stack_t *stack, stack_t *old)
-{
-    return REAL(sigaltstack)(stack, old);
-}
-
-EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
-{
-    struct sample_thread *thread = sampler_is_on() ? sample_thread_mine() : NULL;
-    return thread ? sample_thread_signal_stack(thread, stack, old) : REAL(sigaltstack)(stack, old);
-}
-
-/* A set without our signal. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *room)
-{
-    if (!set || !sampler_is_on())
-        return set;
-    *room = *set;
-    for (int number = 1; number < NSIG; number++)
-        if (sampler_uses_signal(number))
-            sigdelset(room, number);
-    return room;
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    sigset_t room;
-    return REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : without_ours(set, &room), old);
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-    sigset_t room;
-    return REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : without_ours(set, &room), old);
-}
-
-EXPORT int sigwait(const sigset_t *set, int *ret_signal)
-{
-    sigset_t room;
-    return REAL(sigwait)(without_ours(set, &room), ret_signal);
-}
-
-int interpose_sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct timespec *timeout)
-{
-    sigset_t room;
-    return REAL(sigtimedwait)(without_ours(set, &room), ret_info, timeout);
 }

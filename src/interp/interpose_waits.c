@@ -1,8 +1,15 @@
 /* With wall-clock time a thread is interrupted while it waits, too. The kernel goes on with most
  * calls afterwards, but not with those that have a time limit, nor with pause: they end with EINTR,
  * and a program that sleeps for two seconds would go on at once. So these are called again, for the
- * time that is left, when it was our signal, and no other, that has ended them (sampler.c). The
- * program sees nothing of it, and Python does not ask for its lock.
+ * time that is left, when it was our signal that has ended them, and no handler of the program's
+ * has run meanwhile. The program sees nothing of it, and Python does not ask for its lock.
+ *
+ * A signal of the program's may come between our handler and the next call, which it can't end:
+ *
+ *     wait ... [our signal] EINTR, goes on? yes ... [its signal, its handler] ... wait ...
+ *
+ * But its handler is counted (program_handlers.c), and our next signal ends this wait as well: then
+ * the program gets its EINTR, later by less than the time between two samples.
  *
  * Where nobody interrupts waits all of this only passes on. */
 #include "base/clock.h"
@@ -19,7 +26,7 @@
 
 #define EXPORT INTERPOSE_EXPORT
 
-enum { NS_PER_SECOND = 1000000000, NS_PER_MS = 1000000 };
+enum { NS_PER_SECOND = 1000000000, NS_PER_MS = 1000000, NS_PER_US = 1000 };
 
 static struct {
     int (*nanosleep)(const struct timespec *, struct timespec *);
@@ -62,6 +69,7 @@ __attribute__((constructor)) static void find(void)
 /* One wait, as often as it is called. */
 struct wait {
     struct sample_thread *thread; /* NULL: it is called once */
+    uint32_t handled;             /* of the thread, when the wait began */
     uint64_t end_ns;              /* CLOCK_MONOTONIC */
 };
 
@@ -70,15 +78,17 @@ static struct wait begin_wait(uint64_t most_ns)
     struct wait wait = {.thread = sampler_interrupts_waits()};
     if (wait.thread) {
         wait.thread->has_ended_wait = false;
+        wait.handled = wait.thread->handled;
         wait.end_ns = clock_ns(CLOCK_MONOTONIC) + most_ns;
     }
     return wait;
 }
 
-/* Whether a call that gave this was ended by us. */
+/* Whether a call that gave this was ended by us alone. */
 static bool was_us(const struct wait *wait, int error)
 {
-    if (!wait->thread || error != EINTR || !wait->thread->has_ended_wait)
+    if (!wait->thread || error != EINTR || !wait->thread->has_ended_wait ||
+        wait->thread->handled != wait->handled)
         return false;
     wait->thread->has_ended_wait = false;
     return true;
@@ -111,6 +121,19 @@ static struct timespec time_of(uint64_t ns)
                              .tv_nsec = (long)(ns % NS_PER_SECOND)};
 }
 
+static uint64_t ns_of_value(const struct timeval *time)
+{
+    struct timespec same = {.tv_sec = time ? time->tv_sec : -1,
+                            .tv_nsec = time ? time->tv_usec * NS_PER_US : 0};
+    return ns_of(&same);
+}
+
+static struct timeval value_of(uint64_t ns)
+{
+    struct timespec time = time_of(ns + NS_PER_US - 1);
+    return (struct timeval){.tv_sec = time.tv_sec, .tv_usec = time.tv_nsec / NS_PER_US};
+}
+
 /* A time limit in milliseconds, for the rest: not less, as the kernel does it. */
 static int ms_left(const struct wait *wait, int limit_ms)
 {
@@ -124,13 +147,15 @@ static struct wait begin_wait_ms(int limit_ms)
 
 /* --- sleep ----------------------------------------------------------------------------------- */
 
+/* The kernel's own `left` has the time in it by which it lets a sleep be longer, 50 us: it would be
+ * longer by that each time. */
 EXPORT int nanosleep(const struct timespec *time, struct timespec *ret_left)
 {
     struct timespec left;
-    struct wait wait = begin_wait(0);
+    struct wait wait = begin_wait(ns_of(time));
     int result = REAL(nanosleep)(time, &left);
     while (goes_on(&wait, result)) {
-        struct timespec rest = left;
+        struct timespec rest = time_of(ns_left(&wait));
         result = REAL(nanosleep)(&rest, &left);
     }
     if (result == -1 && errno == EINTR && ret_left)
@@ -142,11 +167,12 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
                            struct timespec *ret_left)
 {
     struct timespec left;
-    struct wait wait = begin_wait(0);
+    struct wait wait = begin_wait(ns_of(time));
     bool is_absolute = flags & TIMER_ABSTIME;
+    bool is_usual = clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME; /* how long, not when */
     int error = REAL(clock_nanosleep)(clock, flags, time, &left);
     while (was_us(&wait, error)) {
-        struct timespec rest = is_absolute ? *time : left;
+        struct timespec rest = is_absolute ? *time : is_usual ? time_of(ns_left(&wait)) : left;
         error = REAL(clock_nanosleep)(clock, flags, &rest, &left);
     }
     if (error == EINTR && ret_left && !is_absolute)
@@ -193,10 +219,13 @@ EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
 EXPORT int select(int count, fd_set *reading, fd_set *writing, fd_set *others,
                   struct timeval *limit)
 {
-    struct wait wait = begin_wait(0);
+    struct wait wait = begin_wait(ns_of_value(limit));
     int result = REAL(select)(count, reading, writing, others, limit);
-    while (goes_on(&wait, result))
+    while (goes_on(&wait, result)) {
+        if (limit)
+            *limit = value_of(ns_left(&wait));
         result = REAL(select)(count, reading, writing, others, limit);
+    }
     return result;
 }
 

@@ -20,6 +20,7 @@ struct sample_thread {
     uint64_t name_ns;  /* when it was looked at */
     bool has_timer;
     volatile bool has_ended_wait; /* our signal has, since somebody looked (interpose_waits.c) */
+    volatile uint32_t handled;    /* signals for which a handler of the program's has run */
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */
     uint64_t born_ns;                /* its CPU time when it began */

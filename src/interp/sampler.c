@@ -76,17 +76,18 @@ static void block_as_they_want(int signal, const struct sigaction *theirs, const
     interpose_sigmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+/* A breakpoint of the program itself, or a signal that somebody sent: as if we were not here.
+ * Whether a handler of the program's has run. */
+static bool pass_on(int signal, siginfo_t *info, void *context)
 {
     struct sigaction theirs = sampler.theirs;
     bool has_info = theirs.sa_flags & SA_SIGINFO;
     if (!has_info && theirs.sa_handler == SIG_IGN)
-        return;
+        return false;
     if (!has_info && theirs.sa_handler == SIG_DFL) {
         interpose_sigaction(signal, &theirs, NULL);
         raise(signal);
-        return;
+        return false;
     }
     if (theirs.sa_flags & SA_RESETHAND)
         sampler.theirs = (struct sigaction){.sa_handler = SIG_DFL};
@@ -95,6 +96,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         theirs.sa_sigaction(signal, info, context);
     else
         theirs.sa_handler(signal);
+    return true;
 }
 
 static uint64_t period_ns(void)
@@ -129,19 +131,6 @@ static void stop(void)
         sample_trigger_remove(thread);
 }
 
-/* Whether a signal has come while our handler had it blocked: its own handler comes next. */
-static bool is_another_pending(const ucontext_t *at)
-{
-    sigset_t pending;
-    if (sigpending(&pending) < 0)
-        return true;
-    for (int number = 1; number < NSIG; number++)
-        if (sigismember(&pending, number) == 1 && !sigismember(&at->uc_sigmask, number) &&
-            number != sample_trigger_signal(sampler.source.trigger))
-            return true;
-    return false;
-}
-
 /* Whether the thread was in a system call, which this signal has ended with EINTR. */
 static bool has_ended_wait(const ucontext_t *at)
 {
@@ -156,9 +145,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct sample_thread *thread = sample_thread_mine();
-    bool is_ours = sample_trigger_is_source(info);
-    if (!is_ours)
-        pass_on(signal, info, context);
+    bool is_handled = false;
+    if (!sample_trigger_is_source(info))
+        is_handled = pass_on(signal, info, context);
     else if (!sampler.is_on && thread)
         sample_trigger_remove(thread); /* nobody reads any more */
     else if (thread)
@@ -167,8 +156,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         sample_unknown_thread(info, context);
     if (sampler.source.is_over)
         stop();
-    if (is_ours && thread && has_ended_wait(context))
-        thread->has_ended_wait = !is_another_pending(context);
+    if (thread) {
+        thread->handled += is_handled;
+        thread->has_ended_wait |= has_ended_wait(context);
+    }
     errno = saved_errno;
 }
 
@@ -452,6 +443,12 @@ bool sampler_is_on(void)
 struct sample_thread *sampler_interrupts_waits(void)
 {
     return sampler.is_on && sampler.clock == SAMPLE_CLOCK_WALL ? sample_thread_mine() : NULL;
+}
+
+bool sampler_counts_handlers(void)
+{
+    /* The child of a vfork has handlers of its own, but not the memory for them. */
+    return sampler.is_on && sampler.clock == SAMPLE_CLOCK_WALL && getpid() == sampler.pid;
 }
 
 bool sampler_uses_signal(int signal)

@@ -48,6 +48,9 @@ int sampler_descriptor(void);
 /* The calling thread, if it is interrupted while it waits, too; NULL: it is not. */
 struct sample_thread *sampler_interrupts_waits(void);
 
+/* Whether handlers that the program installs now are to be counted: waits are interrupted. */
+bool sampler_counts_handlers(void);
+
 /* The program's action for a signal that we handle: it gets those that are not ours. */
 void sampler_set_action(const struct sigaction *action);
 void sampler_give_action(struct sigaction *ret_action);

@@ -121,6 +121,32 @@ def test_waits_of_c_programs(recorder, compiled):
     assert [line for line in waits if not 0.19 <= float(line[1]) < 2] == []
 
 
+@again
+def test_waits_are_not_longer_when_they_are_interrupted_often(recorder, compiled):
+    """Two thousand times: what each of them adds is seen in the sum."""
+    status, out, err = recorder.run("-F", 9999, "-e", "wall", compiled(TARGETS / "c_waits.c"))
+    assert status == 0, err
+    waits = [line.split() for line in out.splitlines()]
+    assert [line for line in waits if float(line[1]) >= 0.25] == []
+
+
+@again
+def test_signals_end_waits(recorder, compiled):
+    """Also those that come when the sampler's has just ended one. (On a machine that does much else an alarm may
+    come before the wait.)"""
+    program = compiled(TARGETS / "signals_in_waits.c")
+    status, out, err = recorder.run("-F", 9999, "-e", "wall", program, 1600)
+    assert status == 0, err
+    late = dict(line.split() for line in out.splitlines())
+    assert len(late) == 8 and set(late.values()) == {"0"}
+
+
+@pytest.mark.parametrize("event", ["cpu", "wall"])
+def test_programs_see_their_own_handlers(recorder, compiled, event):
+    status, out, err = recorder.run("-F", 9999, "-e", event, compiled(TARGETS / "handlers.c"))
+    assert (status, out) == (0, "ok\n"), err
+
+
 def test_more_threads_than_the_ring_has_room_for(recorder):
     """All go on, when some samples are lost."""
     code = ("import threading, time\nend = threading.Event()\n"
