@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { NAME_LIMIT = 48, FEWEST_NAME_COLUMNS = 8, SOURCE_LIMIT = 72, LINE_COLUMNS = 7 };
-enum { MOST_WAITS = 10, WAIT_COLUMNS = 14 };
+enum { MOST_WAITS = 20, WAIT_COLUMNS = 14 };
 
 static const double LEAST_LINE_PERCENT = 1, LEAST_WAIT_PERCENT = 1;
 
@@ -159,10 +159,18 @@ static void print_lines(const struct page *page, size_t i)
     }
 }
 
+/* How many rows a list would have more. */
+static void print_rest(const struct page *page, size_t count)
+{
+    char number[TEXT_NUMBER_BYTES];
+    if (count)
+        fprintf(page->out, "                             and %s more (--json has all)\n",
+                text_number(count, number));
+}
+
 static void print_functions(const struct page *page)
 {
     size_t all = page->summary->functions.count, shown = all, width = FEWEST_NAME_COLUMNS;
-    char number[TEXT_NUMBER_BYTES];
     if (page->style.most_functions && shown > page->style.most_functions)
         shown = page->style.most_functions;
     for (size_t i = 0; i < shown; i++) {
@@ -178,9 +186,7 @@ static void print_functions(const struct page *page)
         print_function(page, i, width);
         print_lines(page, i);
     }
-    if (shown < all)
-        fprintf(page->out, "                             and %s more (--json has all)\n",
-                text_number(all - shown, number));
+    print_rest(page, all - shown);
 }
 
 static bool is_of_wall_time(const struct summary *summary)
@@ -279,6 +285,16 @@ static void print_wait(const struct page *page, const struct summary_wait *wait)
     fputc('\n', page->out);
 }
 
+/* They are in order of their weight. */
+static size_t count_waits_to_show(const struct summary *summary)
+{
+    size_t count = 0;
+    while (count < summary->waits.count && count < MOST_WAITS &&
+           percent(summary->waits.items[count].weight, summary->weight) >= LEAST_WAIT_PERCENT)
+        count++;
+    return count;
+}
+
 /* For what, and where: only in recordings of wall-clock time. */
 static void print_waits(const struct page *page)
 {
@@ -291,9 +307,10 @@ static void print_waits(const struct page *page)
             percent(summary->waiting_weight, summary->weight));
     paint(page, "0");
     fputc('\n', page->out);
-    for (size_t i = 0; i < summary->waits.count && i < MOST_WAITS; i++)
-        if (percent(summary->waits.items[i].weight, summary->weight) >= LEAST_WAIT_PERCENT)
-            print_wait(page, &summary->waits.items[i]);
+    size_t shown = count_waits_to_show(summary);
+    for (size_t i = 0; i < shown; i++)
+        print_wait(page, &summary->waits.items[i]);
+    print_rest(page, summary->waits.count - shown);
 }
 
 static void print_quality(const struct page *page)
