@@ -33,7 +33,7 @@
 
 enum {
     SAMPLE_RING_MAGIC = 0x52565650, /* "PVVR" */
-    SAMPLE_RING_VERSION = 7,
+    SAMPLE_RING_VERSION = 8,
     SAMPLE_RING_HEADER_BYTES = 4096,
     SAMPLE_RING_BYTES = 4 << 20, /* of data */
     SAMPLE_RING_RECORD_MOST = 1 << 20,
@@ -74,6 +74,7 @@ struct sample_ring_header {
     _Atomic uint64_t unreadable;     /* samples whose Python frames could not be followed */
     _Atomic uint32_t has_ended;      /* the process is about to end or to become another program */
     uint32_t pid_namespace;          /* that `pid` and threads are of; 0: not known */
+    uint64_t own_start_avma, own_end_avma; /* code that is the sampler's, not the program's */
 
     _Alignas(64) _Atomic uint64_t head;
     _Alignas(64) _Atomic uint64_t tail;              /* the reader's, and all that follows */

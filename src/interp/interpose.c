@@ -8,6 +8,7 @@
  *     _exit                              the process ends, and its thread
  *     sigaction, sigaltstack and others  what a program does with signals: interpose_signals.c
  *     sleep, poll and the like           end with our signal: interpose_waits.c
+ *     write, recv and the like           the same, perhaps half-way: interpose_transfers.c
  *     close, close_range, closefrom      ours stays when a program closes all that it may have */
 #include "interp/interpose.h"
 

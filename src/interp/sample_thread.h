@@ -19,7 +19,7 @@ struct sample_thread {
     char name[16];     /* ... this; padded with 0 */
     uint64_t name_ns;  /* when it was looked at */
     bool has_timer;
-    volatile bool has_ended_wait; /* our signal has, since somebody looked (interpose_waits.c) */
+    volatile bool has_ended_call; /* our signal, since somebody looked: see wait.c */
     volatile uint32_t handled;    /* signals for which a handler of the program's has run */
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */

@@ -64,6 +64,10 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
                              void *object) __attribute__((weak));
 extern void *__dso_handle;
 
+/* Of this object, by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
 /* --- the handler ----------------------------------------------------------------------------- */
 
 /* Our handler has all signals blocked; theirs those that it wants. */
@@ -131,14 +135,13 @@ static void stop(void)
         sample_trigger_remove(thread);
 }
 
-/* Whether the thread was in a system call, which this signal has ended with EINTR. */
-static bool has_ended_wait(const ucontext_t *at)
+/* Whether the thread was in a system call that does not go on: this signal may have ended it. */
+static bool has_ended_call(const ucontext_t *at)
 {
     static const uint8_t SYSCALL[] = {0x0f, 0x05};
-    const greg_t *registers = at->uc_mcontext.gregs;
-    return registers[REG_RAX] == -EINTR && registers[REG_RIP] % 4096 >= (greg_t)sizeof SYSCALL &&
-           memcmp((const uint8_t *)registers[REG_RIP] - sizeof SYSCALL, SYSCALL, sizeof SYSCALL) ==
-               0;
+    greg_t next = at->uc_mcontext.gregs[REG_RIP];
+    return next % 4096 >= (greg_t)sizeof SYSCALL &&
+           memcmp((const uint8_t *)next - sizeof SYSCALL, SYSCALL, sizeof SYSCALL) == 0;
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -156,9 +159,9 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         sample_unknown_thread(info, context);
     if (sampler.source.is_over)
         stop();
-    if (thread) {
+    if (thread && sampler.clock == SAMPLE_CLOCK_WALL) {
         thread->handled += is_handled;
-        thread->has_ended_wait |= has_ended_wait(context);
+        thread->has_ended_call |= has_ended_call(context);
     }
     errno = saved_errno;
 }
@@ -277,6 +280,8 @@ static int open_ring(void)
     header->start_ns = clock_ns(CLOCK_MONOTONIC);
     header->frequency_hz = sampler.source.frequency_hz;
     header->clock = sampler.clock;
+    header->own_start_avma = (uintptr_t)__ehdr_start;
+    header->own_end_avma = (uintptr_t)etext;
     snprintf(header->command, sizeof header->command, "%s", program_invocation_short_name);
     return 0;
 }

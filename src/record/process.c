@@ -22,7 +22,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_CODE_NUMBERS = 1 << 26, REGISTER_PC = SAMPLE_REGISTERS - 1, REGISTER_SP = 7 };
+enum {
+    MOST_CODE_NUMBERS = 1 << 26,
+    REGISTER_PC = SAMPLE_REGISTERS - 1,
+    REGISTER_SP = 7,
+    MOST_OWN = 8, /* so many callers of the innermost function may be ours */
+};
 
 /* Records that are written while a ring is being emptied are newer than its beginning; what is
  * later than this is none of them. */
@@ -191,6 +196,25 @@ static void split_stacks(struct unwind_sample *state, size_t before)
     state->outer_avma = end.outer_avma;
 }
 
+/* Functions of the sampler that stand in front of others (interp/interpose.c) are left out, and
+ * their part of the stack is their callee's. They call nothing of the program's, so they are among
+ * the innermost; the innermost itself stays. */
+static void leave_out_own(const struct process *process, struct unwind_frames *frames)
+{
+    const struct sample_ring_header *header = process->ring.header;
+    uint64_t start = header->own_start_avma, end = header->own_end_avma;
+    for (size_t i = 1; i < frames->count && i <= MOST_OWN;) {
+        if (frames->pcs[i] < start || frames->pcs[i] >= end) {
+            i++;
+            continue;
+        }
+        size_t behind = frames->count - i - 1;
+        memmove(&frames->pcs[i], &frames->pcs[i + 1], behind * sizeof *frames->pcs);
+        memmove(&frames->cfas[i - 1], &frames->cfas[i], (behind + 1) * sizeof *frames->cfas);
+        frames->count--;
+    }
+}
+
 static enum unwind_end unwind_copy(struct process *process, const struct ring_record *record,
                                    struct unwind_frames *frames)
 {
@@ -205,7 +229,9 @@ static enum unwind_end unwind_copy(struct process *process, const struct ring_re
     state.cpu.pc = sample->registers[REGISTER_PC];
     memcpy(state.cpu.registers, sample->registers, REGISTER_PC * sizeof *sample->registers);
     state.cpu.known = (1u << REGISTER_PC) - 1;
-    return unwind(process->unwinder, &state, frames);
+    enum unwind_end end = unwind(process->unwinder, &state, frames);
+    leave_out_own(process, frames);
+    return end;
 }
 
 /* Without what is known behind the joint. */

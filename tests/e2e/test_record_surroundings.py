@@ -141,6 +141,29 @@ def test_signals_end_waits(recorder, compiled):
     assert len(late) == 8 and set(late.values()) == {"0"}
 
 
+@every_python()
+@again
+def test_transfers_are_whole(recorder, python):
+    """As without signals. (Time limits on a machine that does much else are another matter.)"""
+    status, out, err = recorder.run("-F", 1999, "-e", "wall", python, TARGETS / "transfers.py")
+    assert status == 0, err
+    assert {name: wrong for name, wrong in json.loads(out).items() if wrong} == {}
+
+
+@pytest.mark.parametrize("event", ["cpu", "wall"])
+def test_functions_of_ours_are_no_callers(recorder, event):
+    """Those that stand in front of the C library's."""
+    code = ("import os, time\nnull = os.open('/dev/null', os.O_WRONLY)\nend = time.monotonic() + 0.5\n"
+            "while time.monotonic() < end: os.write(null, b'x')\ntime.sleep(0.2)\n")
+    status, _, err = recorder.run("-F", 1999, "-e", event, sys.executable, "-c", code)
+    assert status == 0, err
+    samples = recorder.profile().samples
+    assert sum(any("write" in frame.name for frame in sample.stack) for sample in samples) > 50
+    callers = Counter(frame.name for sample in samples for frame in sample.stack[:-1]
+                      if "pitviper.so" in frame.module)
+    assert callers == {}
+
+
 @pytest.mark.parametrize("event", ["cpu", "wall"])
 def test_programs_see_their_own_handlers(recorder, compiled, event):
     status, out, err = recorder.run("-F", 9999, "-e", event, compiled(TARGETS / "handlers.c"))
