@@ -165,6 +165,14 @@ def test_functions_of_ours_are_no_callers(recorder, event):
 
 
 @pytest.mark.parametrize("event", ["cpu", "wall"])
+def test_functions_with_names_of_the_c_librarys(recorder, compiled, event):
+    """Ours call each other, not them."""
+    program = compiled(TARGETS / "own_names.c", "-rdynamic", "-fno-builtin", "-w")
+    status, out, err = recorder.run("-e", event, program)
+    assert (status, out) == (0, "ok\n"), err
+
+
+@pytest.mark.parametrize("event", ["cpu", "wall"])
 def test_programs_see_their_own_handlers(recorder, compiled, event):
     status, out, err = recorder.run("-F", 9999, "-e", event, compiled(TARGETS / "handlers.c"))
     assert (status, out) == (0, "ok\n"), err
