@@ -13,7 +13,9 @@ from . import perf as perf_module, samply as samply_module
 # Long, and with nothing in them that is newer in the sid root than here. `./dev test` runs them on the
 # interpreters of the machine; `./dev matrix` need not do that again, and runs them on its own.
 LONG = ("test_stress", "test_cpython_regrtest", "test_sampler", "test_soak", "test_surroundings",
-        "test_record", "test_record_kernel", "test_waiting", "test_view", "test_export")
+        "test_record", "test_record_kernel", "test_record_surroundings", "test_record_interpreters",
+        "test_record_undescribed", "test_record_short", "test_record_generators", "test_record_deep",
+        "test_waiting", "test_view", "test_export")
 
 
 def is_repeated(item):
