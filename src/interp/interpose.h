@@ -2,6 +2,7 @@
 #ifndef PITVIPER_INTERP_INTERPOSE_H
 #define PITVIPER_INTERP_INTERPOSE_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
@@ -28,5 +29,8 @@ int interpose_sigaltstack(const stack_t *stack, stack_t *old);
 /* Without our signal. */
 int interpose_sigtimedwait(const sigset_t *set, siginfo_t *ret_info,
                            const struct timespec *timeout);
+
+/* Which ends with any signal, and blocks none. */
+int interpose_ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *limit);
 
 #endif

@@ -83,10 +83,11 @@ static bool is_like_interpreter(int signal)
 static int set_theirs(int signal, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction counted;
-    program_handler before = program_handlers_now(signal);
+    struct program_handlers before = program_handlers_now(signal);
     if (action) {
         counted = *action;
-        counted.sa_handler = program_handlers_count(signal, action->sa_handler);
+        counted.sa_handler =
+            program_handlers_count(signal, action->sa_handler, action->sa_flags & SA_SIGINFO);
     }
     int result = REAL(sigaction)(signal, action ? &counted : NULL, old);
     if (result == 0 && old)
@@ -121,14 +122,27 @@ static program_handler set_handler(int number, program_handler handler, int flag
 /* ... and of another one, in the same way. */
 static program_handler set_their_handler(signal_function *real, int number, program_handler handler)
 {
-    program_handler before = program_handlers_now(number);
-    return program_handlers_name(real(number, program_handlers_count(number, handler)), before);
+    struct program_handlers before = program_handlers_now(number);
+    program_handler had = real(number, program_handlers_count(number, handler, false));
+    return program_handlers_name(had, before);
 }
 
 EXPORT program_handler signal(int number, program_handler handler)
 {
     return sampler_handles_signal(number) ? set_handler(number, handler, SA_RESTART)
                                           : set_their_handler(REAL(signal), number, handler);
+}
+
+/* The same by other names. */
+EXPORT program_handler ssignal(int number, program_handler handler)
+{
+    return signal(number, handler);
+}
+
+program_handler bsd_signal(int number, program_handler handler);
+EXPORT program_handler bsd_signal(int number, program_handler handler)
+{
+    return signal(number, handler);
 }
 
 /* What signal is in programs that are compiled for nothing but standard C. */

@@ -6,8 +6,10 @@
  *     the socket has a time limit (SO_RCVTIMEO, SO_SNDTIMEO)  they give EINTR
  *
  * So the rest is sent or received by further calls, which end where the first one would have: with
- * the last byte, with an error, with the time limit, or with a signal of the program's own
- * (wait.c). What was done up to there is what the program gets.
+ * the last byte, with the time limit, or with a signal of the program's own (wait.c). What was done
+ * up to there is what the program gets. Nor must a further call find what the program's next one
+ * would: an error of the socket is told once. So it is made only where there is none, with a poll
+ * before it, and without SIGPIPE.
  *
  * Where nobody interrupts waits all of this only passes on, by a jump: stacks are those of the
  * program. */
@@ -18,8 +20,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -33,6 +37,7 @@ static struct {
     ssize_t (*recvfrom)(int, void *, size_t, int, __SOCKADDR_ARG, socklen_t *);
     ssize_t (*__recvfrom_chk)(int, void *, size_t, size_t, int, __SOCKADDR_ARG, socklen_t *);
     ssize_t (*recvmsg)(int, struct msghdr *, int);
+    ssize_t (*getrandom)(void *, size_t, unsigned);
     ssize_t (*write)(int, const void *, size_t);
     ssize_t (*writev)(int, const struct iovec *, int);
     ssize_t (*sendto)(int, const void *, size_t, int, __CONST_SOCKADDR_ARG, socklen_t);
@@ -51,6 +56,7 @@ __attribute__((constructor)) static void find(void)
         {"recvfrom", &found.recvfrom},
         {"__recvfrom_chk", &found.__recvfrom_chk},
         {"recvmsg", &found.recvmsg},
+        {"getrandom", &found.getrandom},
         {"write", &found.write},
         {"writev", &found.writev},
         {"sendto", &found.sendto},
@@ -64,31 +70,36 @@ __attribute__((constructor)) static void find(void)
 }
 
 #define REAL(name) (find(), found.name)
+#define NO_ADDRESS ((__CONST_SOCKADDR_ARG){.__sockaddr__ = NULL})
 
 /* --- one transfer, in as many calls as it takes ---------------------------------------------- */
 
 struct direction {
-    short events; /* that it waits for */
-    int limit;    /* the socket's option with its time limit */
-    int late;     /* the error when that is over */
+    short events;    /* that it waits for */
+    short no_events; /* with which a further call would end otherwise than the first one */
+    int flags;       /* MSG_...: those with which there can be a further call */
+    int limit;       /* the socket's option with its time limit */
 };
 
-static const struct direction RECEIVING = {POLLIN, SO_RCVTIMEO, EAGAIN},
-                              SENDING = {POLLOUT, SO_SNDTIMEO, EAGAIN},
-                              CONNECTING = {POLLOUT, SO_SNDTIMEO, EINPROGRESS};
+static const struct direction RECEIVING = {POLLIN, POLLERR,
+                                           MSG_WAITALL | MSG_DONTWAIT | MSG_NOSIGNAL |
+                                               MSG_CMSG_CLOEXEC,
+                                           SO_RCVTIMEO},
+                              SENDING = {POLLOUT, POLLERR | POLLHUP,
+                                         MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL, SO_SNDTIMEO};
 
 struct transfer {
     const struct direction *direction;
-    int fd;
+    int fd, flags;
     struct wait wait;
-    size_t wanted, done; /* bytes; less than `wanted` is not all */
-    int flags;           /* MSG_... */
+    size_t wanted, done; /* bytes */
+    bool is_socket;      /* known when something is done */
 };
 
 static struct transfer begin(const struct direction *direction, int fd, size_t wanted, int flags)
 {
     return (struct transfer){
-        .direction = direction, .fd = fd, .wait = wait_begin(0), .wanted = wanted, .flags = flags};
+        .direction = direction, .fd = fd, .flags = flags, .wait = wait_begin(0), .wanted = wanted};
 }
 
 static bool never_waits(const struct transfer *transfer)
@@ -96,22 +107,79 @@ static bool never_waits(const struct transfer *transfer)
     return transfer->flags & MSG_DONTWAIT || fcntl(transfer->fd, F_GETFL) & O_NONBLOCK;
 }
 
-/* Waits for what is left of the socket's time limit, if it has one. False, with errno, when it is
- * over, or a signal of the program's has come. */
-static bool is_ready(struct transfer *transfer)
+static int option_of(int fd, int option)
+{
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &bytes) == 0 ? value : -1;
+}
+
+/* False: it has no time limit. */
+static bool find_limit(struct transfer *transfer)
 {
     struct timeval limit;
     socklen_t bytes = sizeof limit;
     if (getsockopt(transfer->fd, SOL_SOCKET, transfer->direction->limit, &limit, &bytes) < 0 ||
-        (limit.tv_sec == 0 && limit.tv_usec == 0) || never_waits(transfer))
-        return true;
+        (limit.tv_sec == 0 && limit.tv_usec == 0))
+        return false;
     transfer->wait.most_ns = wait_ns_of_value(&limit);
+    return true;
+}
+
+/* Waits as long as the time limit allows. 1, and what there is; 0: it is over; -1, as errno says.
+ */
+static int wait_for_events(const struct transfer *transfer, bool has_limit, short *ret_events)
+{
     struct pollfd one = {.fd = transfer->fd, .events = transfer->direction->events};
-    struct timespec left = wait_time_of(wait_ns_left(&transfer->wait));
-    int result = ppoll(&one, 1, &left, NULL); /* ours: it goes on, too */
+    int result;
+    do {
+        uint64_t left_ns = has_limit ? wait_ns_left(&transfer->wait) : 0;
+        struct timespec left = wait_time_of(left_ns);
+        if (has_limit && !left_ns)
+            return 0;
+        result = interpose_ppoll(&one, 1, has_limit ? &left : NULL);
+    } while (wait_goes_on(&transfer->wait, result));
+    *ret_events = one.revents;
+    return result;
+}
+
+/* Whether a call that has done nothing is to be made again; errno says why not. */
+static bool begins_again(struct transfer *transfer)
+{
+    short events;
+    if (!find_limit(transfer) || never_waits(transfer))
+        return true;
+    int result = wait_for_events(transfer, true, &events);
     if (result == 0)
-        errno = transfer->direction->late;
+        errno = EAGAIN;
     return result > 0;
+}
+
+/* The same for one on a socket that has done a part. */
+static bool may_follow_on_socket(struct transfer *transfer)
+{
+    short events;
+    bool is_wanted = transfer->direction == &SENDING || transfer->flags & MSG_WAITALL;
+    return is_wanted && !(transfer->flags & ~transfer->direction->flags) &&
+           option_of(transfer->fd, SO_TYPE) == SOCK_STREAM &&
+           wait_for_events(transfer, find_limit(transfer), &events) > 0 &&
+           !(events & transfer->direction->no_events);
+}
+
+/* And on any other descriptor. Signals do not cut what is done with files on disks; of a pipe or a
+ * terminal somebody else takes what is read; and what other devices do is not known. */
+static bool may_follow(struct transfer *transfer)
+{
+    enum { MEMORY_DEVICES = 1 }; /* /dev/zero, /dev/urandom and so on */
+    struct stat file;
+    if (fstat(transfer->fd, &file) < 0 || never_waits(transfer))
+        return false;
+    transfer->is_socket = S_ISSOCK(file.st_mode);
+    if (transfer->is_socket)
+        return may_follow_on_socket(transfer);
+    if (transfer->direction == &SENDING)
+        return S_ISFIFO(file.st_mode) || (S_ISCHR(file.st_mode) && isatty(transfer->fd));
+    return S_ISCHR(file.st_mode) && major(file.st_rdev) == MEMORY_DEVICES;
 }
 
 /* Whether a call that gave this is to be made again, for the rest. */
@@ -120,28 +188,19 @@ static bool goes_on(struct transfer *transfer, ssize_t result)
     if (result > 0)
         transfer->done += (size_t)result;
     bool is_cut = result < 0 ? errno == EINTR : result > 0 && transfer->done < transfer->wanted;
-    return is_cut && wait_was_us(&transfer->wait) && is_ready(transfer);
+    if (!is_cut || !wait_was_us(&transfer->wait))
+        return false;
+    return transfer->done ? may_follow(transfer) : begins_again(transfer);
 }
 
 /* What the program gets, after the last call. */
 static ssize_t end(const struct transfer *transfer, ssize_t result)
 {
-    return transfer->done ? (ssize_t)transfer->done : result;
-}
-
-static bool is_stream(int fd)
-{
-    int type = 0;
-    socklen_t bytes = sizeof type;
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
-}
-
-/* Whether all of what is asked for is wanted, not only what comes first. What is only looked at is
- * there again for the next call. */
-static bool waits_for_all(const struct transfer *transfer)
-{
-    return transfer->flags & MSG_WAITALL && !(transfer->flags & MSG_PEEK) &&
-           is_stream(transfer->fd);
+    if (transfer->done)
+        result = (ssize_t)transfer->done;
+    if (result >= 0)
+        errno = transfer->wait.error;
+    return result;
 }
 
 /* --- memory in several parts ----------------------------------------------------------------- */
@@ -177,10 +236,10 @@ EXPORT ssize_t read(int fd, void *data, size_t bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(read)(fd, data, bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, 1, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, bytes, 0);
     ssize_t result;
     do
-        result = REAL(read)(fd, data, bytes);
+        result = REAL(read)(fd, (char *)data + transfer.done, bytes - transfer.done);
     while (goes_on(&transfer, result));
     return end(&transfer, result);
 }
@@ -189,7 +248,7 @@ EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
     if (!sampler_interrupts_waits())
         return REAL(readv)(fd, parts, count);
-    struct transfer transfer = begin(&RECEIVING, fd, 1, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
     ssize_t result;
     do
         result = REAL(readv)(fd, parts, count);
@@ -202,9 +261,7 @@ EXPORT ssize_t recvfrom(int fd, void *data, size_t bytes, int flags, __SOCKADDR_
 {
     if (!sampler_interrupts_waits())
         return REAL(recvfrom)(fd, data, bytes, flags, from, from_bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, 1, flags);
-    if (waits_for_all(&transfer))
-        transfer.wanted = bytes;
+    struct transfer transfer = begin(&RECEIVING, fd, bytes, flags);
     ssize_t result;
     do
         result = REAL(recvfrom)(fd, (char *)data + transfer.done, bytes - transfer.done, flags,
@@ -218,26 +275,24 @@ EXPORT ssize_t recv(int fd, void *data, size_t bytes, int flags)
     return recvfrom(fd, data, bytes, flags, (__SOCKADDR_ARG){.__sockaddr__ = NULL}, NULL);
 }
 
-/* What comes beside the bytes comes with the first of them. */
+/* Where descriptors can come beside the bytes, a message ends where they do: it stays as it is. */
 static ssize_t receive_parts(int fd, struct msghdr *message, int flags)
 {
-    struct transfer transfer = begin(&RECEIVING, fd, 1, flags);
+    struct transfer transfer = begin(&RECEIVING, fd, 0, flags);
     struct msghdr rest = {0};
-    if (waits_for_all(&transfer)) {
-        rest.msg_iov = message->msg_iov;
-        rest.msg_iovlen = message->msg_iovlen;
-        transfer.wanted = bytes_of(rest.msg_iov, rest.msg_iovlen);
-    }
-    ssize_t result = REAL(recvmsg)(fd, message, flags);
-    if (!goes_on(&transfer, result))
-        return result;
-    struct iovec *parts = rest.msg_iov;
-    size_t count = rest.msg_iovlen;
-    rest.msg_iov = ROOM_FOR(count);
+    ssize_t result;
+    bool is_again;
     do {
-        rest.msg_iovlen = rest_of(parts, count, transfer.done, rest.msg_iov);
         result = REAL(recvmsg)(fd, transfer.done ? &rest : message, flags);
-    } while (goes_on(&transfer, result));
+        if (result > 0 && !transfer.done && !message->msg_control)
+            transfer.wanted = bytes_of(message->msg_iov, message->msg_iovlen);
+        is_again = goes_on(&transfer, result);
+        if (is_again && transfer.done) {
+            rest.msg_iov = rest.msg_iov ? rest.msg_iov : ROOM_FOR(message->msg_iovlen);
+            rest.msg_iovlen =
+                rest_of(message->msg_iov, message->msg_iovlen, transfer.done, rest.msg_iov);
+        }
+    } while (is_again);
     return end(&transfer, result);
 }
 
@@ -275,24 +330,39 @@ EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *from_bytes, int flags
 {
     if (!sampler_interrupts_waits())
         return REAL(accept4)(fd, from, from_bytes, flags);
-    struct transfer transfer = begin(&RECEIVING, fd, 1, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
     int result;
     do
         result = REAL(accept4)(fd, from, from_bytes, flags);
     while (result < 0 && goes_on(&transfer, result));
-    return result;
+    return (int)end(&transfer, result);
 }
 
 EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *from_bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(accept)(fd, from, from_bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, 1, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
     int result;
     do
         result = REAL(accept)(fd, from, from_bytes);
     while (result < 0 && goes_on(&transfer, result));
-    return result;
+    return (int)end(&transfer, result);
+}
+
+/* Of a device, but it is cut as others are. */
+EXPORT ssize_t getrandom(void *data, size_t bytes, unsigned flags)
+{
+    if (!sampler_interrupts_waits())
+        return REAL(getrandom)(data, bytes, flags);
+    struct transfer transfer = begin(&RECEIVING, -1, bytes, 0);
+    ssize_t result;
+    do {
+        result = REAL(getrandom)((char *)data + transfer.done, bytes - transfer.done, flags);
+        transfer.done += result > 0 ? (size_t)result : 0;
+    } while (transfer.done < bytes && (result > 0 || errno == EINTR) &&
+             wait_was_us(&transfer.wait));
+    return end(&transfer, result);
 }
 
 /* --- send ------------------------------------------------------------------------------------ */
@@ -303,24 +373,39 @@ EXPORT ssize_t write(int fd, const void *data, size_t bytes)
         return REAL(write)(fd, data, bytes);
     struct transfer transfer = begin(&SENDING, fd, bytes, 0);
     ssize_t result;
-    do
-        result = REAL(write)(fd, (const char *)data + transfer.done, bytes - transfer.done);
-    while (goes_on(&transfer, result));
+    do {
+        const char *rest = (const char *)data + transfer.done;
+        size_t left = bytes - transfer.done;
+        result = transfer.is_socket ? REAL(sendto)(fd, rest, left, MSG_NOSIGNAL, NO_ADDRESS, 0)
+                                    : REAL(write)(fd, rest, left);
+    } while (goes_on(&transfer, result));
     return end(&transfer, result);
+}
+
+/* The next call of one in several parts: the first, or for the rest. */
+static ssize_t write_parts_once(const struct transfer *transfer, const struct iovec *parts,
+                                int count, struct iovec *room)
+{
+    if (!transfer->done)
+        return REAL(writev)(transfer->fd, parts, count);
+    struct msghdr rest = {.msg_iov = room,
+                          .msg_iovlen = rest_of(parts, (size_t)count, transfer->done, room)};
+    return transfer->is_socket ? REAL(sendmsg)(transfer->fd, &rest, MSG_NOSIGNAL)
+                               : REAL(writev)(transfer->fd, room, (int)rest.msg_iovlen);
 }
 
 static ssize_t write_parts(int fd, const struct iovec *parts, int count)
 {
     struct transfer transfer = begin(&SENDING, fd, 0, 0);
-    ssize_t result = REAL(writev)(fd, parts, count);
-    if (result > 0)
-        transfer.wanted = bytes_of(parts, (size_t)count);
-    if (!goes_on(&transfer, result))
-        return result;
-    struct iovec *rest = ROOM_FOR((size_t)count);
-    do
-        result = REAL(writev)(fd, rest, (int)rest_of(parts, (size_t)count, transfer.done, rest));
-    while (goes_on(&transfer, result));
+    struct iovec *room = NULL;
+    ssize_t result;
+    do {
+        result = write_parts_once(&transfer, parts, count, room);
+        if (result > 0 && !room) {
+            room = ROOM_FOR((size_t)count);
+            transfer.wanted = bytes_of(parts, (size_t)count);
+        }
+    } while (goes_on(&transfer, result));
     return end(&transfer, result);
 }
 
@@ -328,6 +413,12 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 {
     return sampler_interrupts_waits() ? write_parts(fd, parts, count)
                                       : REAL(writev)(fd, parts, count);
+}
+
+/* If the other side is gone meanwhile, the program's next call tells it, with the signal. */
+static int flags_of(const struct transfer *transfer)
+{
+    return transfer->done ? transfer->flags | MSG_NOSIGNAL : transfer->flags;
 }
 
 EXPORT ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKADDR_ARG to,
@@ -338,34 +429,35 @@ EXPORT ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST
     struct transfer transfer = begin(&SENDING, fd, bytes, flags);
     ssize_t result;
     do
-        result = REAL(sendto)(fd, (const char *)data + transfer.done, bytes - transfer.done, flags,
-                              to, to_bytes);
+        result = REAL(sendto)(fd, (const char *)data + transfer.done, bytes - transfer.done,
+                              flags_of(&transfer), to, to_bytes);
     while (goes_on(&transfer, result));
     return end(&transfer, result);
 }
 
 EXPORT ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
-    return sendto(fd, data, bytes, flags, (__CONST_SOCKADDR_ARG){.__sockaddr__ = NULL}, 0);
+    return sendto(fd, data, bytes, flags, NO_ADDRESS, 0);
 }
 
 /* What goes beside the bytes goes with the first of them. */
 static ssize_t send_parts(int fd, const struct msghdr *message, int flags)
 {
     struct transfer transfer = begin(&SENDING, fd, 0, flags);
-    ssize_t result = REAL(sendmsg)(fd, message, flags);
-    if (result > 0)
-        transfer.wanted = bytes_of(message->msg_iov, message->msg_iovlen);
-    if (!goes_on(&transfer, result))
-        return result;
-    struct msghdr rest = {.msg_name = message->msg_name,
-                          .msg_namelen = message->msg_namelen,
-                          .msg_iov = ROOM_FOR(message->msg_iovlen)};
+    struct msghdr rest = {0};
+    ssize_t result;
+    bool is_again;
     do {
-        rest.msg_iovlen =
-            rest_of(message->msg_iov, message->msg_iovlen, transfer.done, rest.msg_iov);
-        result = REAL(sendmsg)(fd, transfer.done ? &rest : message, flags);
-    } while (goes_on(&transfer, result));
+        result = REAL(sendmsg)(fd, transfer.done ? &rest : message, flags_of(&transfer));
+        if (result > 0 && !transfer.done)
+            transfer.wanted = bytes_of(message->msg_iov, message->msg_iovlen);
+        is_again = goes_on(&transfer, result);
+        if (is_again && transfer.done) {
+            rest.msg_iov = rest.msg_iov ? rest.msg_iov : ROOM_FOR(message->msg_iovlen);
+            rest.msg_iovlen =
+                rest_of(message->msg_iov, message->msg_iovlen, transfer.done, rest.msg_iov);
+        }
+    } while (is_again);
     return end(&transfer, result);
 }
 
@@ -379,10 +471,13 @@ EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(connect)(fd, to, to_bytes);
-    struct transfer transfer = begin(&CONNECTING, fd, 1, 0);
+    struct transfer transfer = begin(&SENDING, fd, 0, 0);
     int result;
     do
         result = REAL(connect)(fd, to, to_bytes);
     while (goes_on(&transfer, result));
-    return result;
+    bool is_late = result < 0 && errno == EAGAIN && transfer.wait.most_ns;
+    if (is_late && option_of(fd, SO_DOMAIN) != AF_UNIX)
+        errno = EINPROGRESS;
+    return (int)end(&transfer, result);
 }

@@ -107,7 +107,7 @@ EXPORT int nanosleep(const struct timespec *time, struct timespec *ret_left)
     }
     if (result == -1 && errno == EINTR && ret_left)
         *ret_left = left;
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
@@ -160,7 +160,7 @@ EXPORT int poll(struct pollfd *descriptors, nfds_t count, int limit_ms)
     int result = REAL(poll)(descriptors, count, limit_ms);
     while (wait_goes_on(&wait, result))
         result = REAL(poll)(descriptors, count, ms_left(&wait, limit_ms));
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *limit,
@@ -174,7 +174,12 @@ EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
         struct timespec left = wait_time_of(wait_ns_left(&wait));
         result = REAL(ppoll)(descriptors, count, limit ? &left : NULL, blocked);
     }
-    return result;
+    return wait_end(&wait, result);
+}
+
+int interpose_ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *limit)
+{
+    return REAL(ppoll)(descriptors, count, limit, NULL);
 }
 
 /* What these are in programs that are compiled with _FORTIFY_SOURCE: the C library ends the program
@@ -209,7 +214,7 @@ EXPORT int select(int count, fd_set *reading, fd_set *writing, fd_set *others,
             *limit = wait_value_of(wait_ns_left(&wait));
         result = REAL(select)(count, reading, writing, others, limit);
     }
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int pselect(int count, fd_set *reading, fd_set *writing, fd_set *others,
@@ -223,7 +228,7 @@ EXPORT int pselect(int count, fd_set *reading, fd_set *writing, fd_set *others,
         struct timespec left = wait_time_of(wait_ns_left(&wait));
         result = REAL(pselect)(count, reading, writing, others, limit ? &left : NULL, blocked);
     }
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int limit_ms)
@@ -234,7 +239,7 @@ EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int limit_ms
     int result = REAL(epoll_wait)(fd, events, most, limit_ms);
     while (wait_goes_on(&wait, result))
         result = REAL(epoll_wait)(fd, events, most, ms_left(&wait, limit_ms));
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit_ms,
@@ -246,7 +251,7 @@ EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int limit_m
     int result = REAL(epoll_pwait)(fd, events, most, limit_ms, blocked);
     while (wait_goes_on(&wait, result))
         result = REAL(epoll_pwait)(fd, events, most, ms_left(&wait, limit_ms), blocked);
-    return result;
+    return wait_end(&wait, result);
 }
 
 /* glibc has it since 2.35. */
@@ -267,7 +272,7 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const stru
         struct timespec left = wait_time_of(wait_ns_left(&wait));
         result = REAL(epoll_pwait2)(fd, events, most, limit ? &left : NULL, blocked);
     }
-    return result;
+    return wait_end(&wait, result);
 }
 
 /* --- semaphores, which are Python's locks ---------------------------------------------------- */
@@ -280,7 +285,7 @@ EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *end)
     int result = REAL(sem_timedwait)(semaphore, end);
     while (wait_goes_on(&wait, result))
         result = REAL(sem_timedwait)(semaphore, end);
-    return result;
+    return wait_end(&wait, result);
 }
 
 /* glibc has it since 2.30. */
@@ -297,7 +302,7 @@ EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
     int result = REAL(sem_clockwait)(semaphore, clock, end);
     while (wait_goes_on(&wait, result))
         result = REAL(sem_clockwait)(semaphore, clock, end);
-    return result;
+    return wait_end(&wait, result);
 }
 
 /* --- System V's semaphores and messages ------------------------------------------------------ */
@@ -310,7 +315,7 @@ EXPORT int semop(int set, struct sembuf *changes, size_t count)
     int result = REAL(semop)(set, changes, count);
     while (wait_goes_on(&wait, result))
         result = REAL(semop)(set, changes, count);
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int semtimedop(int set, struct sembuf *changes, size_t count, const struct timespec *limit)
@@ -323,7 +328,7 @@ EXPORT int semtimedop(int set, struct sembuf *changes, size_t count, const struc
         struct timespec left = wait_time_of(wait_ns_left(&wait));
         result = REAL(semtimedop)(set, changes, count, limit ? &left : NULL);
     }
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int msgsnd(int queue, const void *message, size_t bytes, int flags)
@@ -334,7 +339,7 @@ EXPORT int msgsnd(int queue, const void *message, size_t bytes, int flags)
     int result = REAL(msgsnd)(queue, message, bytes, flags);
     while (wait_goes_on(&wait, result))
         result = REAL(msgsnd)(queue, message, bytes, flags);
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT ssize_t msgrcv(int queue, void *message, size_t bytes, long type, int flags)
@@ -345,6 +350,7 @@ EXPORT ssize_t msgrcv(int queue, void *message, size_t bytes, long type, int fla
     ssize_t result = REAL(msgrcv)(queue, message, bytes, type, flags);
     while (wait_goes_on(&wait, (int)result))
         result = REAL(msgrcv)(queue, message, bytes, type, flags);
+    wait_end(&wait, (int)result);
     return result;
 }
 
@@ -358,7 +364,7 @@ EXPORT int pause(void)
     int result = REAL(pause)();
     while (wait_goes_on(&wait, result))
         result = REAL(pause)();
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int sigsuspend(const sigset_t *blocked)
@@ -369,7 +375,16 @@ EXPORT int sigsuspend(const sigset_t *blocked)
     int result = REAL(sigsuspend)(blocked);
     while (wait_goes_on(&wait, result))
         result = REAL(sigsuspend)(blocked);
-    return result;
+    return wait_end(&wait, result);
+}
+
+/* What sigpause is today. */
+int __xpg_sigpause(int signal);
+EXPORT int __xpg_sigpause(int signal)
+{
+    sigset_t blocked;
+    interpose_sigmask(SIG_BLOCK, NULL, &blocked);
+    return sigdelset(&blocked, signal) < 0 ? -1 : sigsuspend(&blocked);
 }
 
 EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct timespec *limit)
@@ -380,7 +395,7 @@ EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct t
         struct timespec left = wait_time_of(wait_ns_left(&wait));
         result = interpose_sigtimedwait(set, ret_info, limit ? &left : NULL);
     }
-    return result;
+    return wait_end(&wait, result);
 }
 
 EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *ret_info)

@@ -22,6 +22,7 @@
 #include "interp/pyapi.h"
 #include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
+#include "interp/sample_memory.h"
 #include "interp/sample_rest.h"
 #include "interp/sample_take.h"
 #include "interp/sample_thread.h"
@@ -135,13 +136,18 @@ static void stop(void)
         sample_trigger_remove(thread);
 }
 
-/* Whether the thread was in a system call that does not go on: this signal may have ended it. */
+/* Whether the thread was in a system call that does not go on: this signal may have ended it. Most
+ * processors leave in RCX where a call returns to; else the instruction tells, if it can be read.
+ */
 static bool has_ended_call(const ucontext_t *at)
 {
     static const uint8_t SYSCALL[] = {0x0f, 0x05};
-    greg_t next = at->uc_mcontext.gregs[REG_RIP];
-    return next % 4096 >= (greg_t)sizeof SYSCALL &&
-           memcmp((const uint8_t *)next - sizeof SYSCALL, SYSCALL, sizeof SYSCALL) == 0;
+    const greg_t *registers = at->uc_mcontext.gregs;
+    uint8_t before[sizeof SYSCALL];
+    return registers[REG_RCX] == registers[REG_RIP] ||
+           (sample_memory_read((const uint8_t *)registers[REG_RIP] - sizeof before, before,
+                               sizeof before) &&
+            memcmp(before, SYSCALL, sizeof SYSCALL) == 0);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)

@@ -18,7 +18,7 @@ enum { NS_PER_SECOND = 1000000000, NS_PER_US = 1000 };
 
 struct wait wait_begin(uint64_t most_ns)
 {
-    struct wait wait = {.thread = sampler_interrupts_waits(), .most_ns = most_ns};
+    struct wait wait = {.thread = sampler_interrupts_waits(), .most_ns = most_ns, .error = errno};
     if (wait.thread) {
         wait.thread->has_ended_call = false;
         wait.handled = wait.thread->handled;
@@ -38,6 +38,13 @@ bool wait_was_us(const struct wait *wait)
 bool wait_goes_on(const struct wait *wait, int result)
 {
     return result == -1 && errno == EINTR && wait_was_us(wait);
+}
+
+int wait_end(const struct wait *wait, int result)
+{
+    if (result != -1)
+        errno = wait->error;
+    return result;
 }
 
 uint64_t wait_ns_left(const struct wait *wait)

@@ -15,6 +15,7 @@ struct wait {
     uint32_t handled;             /* of the thread, when the wait began */
     uint64_t begin_ns;            /* CLOCK_MONOTONIC */
     uint64_t most_ns;             /* how long it may take */
+    int error;                    /* errno before */
 };
 
 /* Before the first call, where sampler_interrupts_waits(). */
@@ -26,6 +27,9 @@ bool wait_was_us(const struct wait *wait);
 
 /* The same, for calls that give -1 and errno: whether they are to be made again. */
 bool wait_goes_on(const struct wait *wait, int result);
+
+/* After the last call: errno is as before, unless the call has failed. Returns its result. */
+int wait_end(const struct wait *wait, int result);
 
 /* Of the time that it may take. */
 uint64_t wait_ns_left(const struct wait *wait);

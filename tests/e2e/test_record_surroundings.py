@@ -150,6 +150,17 @@ def test_transfers_are_whole(recorder, python):
     assert {name: wrong for name, wrong in json.loads(out).items() if wrong} == {}
 
 
+@pytest.mark.parametrize("name", ["reset_while_sending", "reset_while_receiving", "no_message", "connect_in_time",
+                                  "datagrams_in_time", "limited_file", "restarting_handler", "error_number",
+                                  "random_bytes", "pause_for_one", "nowhere_to_go"])
+@again
+def test_interrupted_calls(recorder, compiled, name):
+    program = compiled(TARGETS / "interrupted_calls.c", "-w")
+    assert subprocess.run([program, name], stdout=subprocess.PIPE, check=True).stdout == b"ok\n", "alone"
+    status, out, err = recorder.run("-F", 9999, "-e", "wall", program, name)
+    assert (status, out) == (0, "ok\n"), err
+
+
 @pytest.mark.parametrize("event", ["cpu", "wall"])
 def test_functions_of_ours_are_no_callers(recorder, event):
     """Those that stand in front of the C library's."""
