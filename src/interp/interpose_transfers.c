@@ -126,8 +126,7 @@ static bool find_limit(struct transfer *transfer)
     return true;
 }
 
-/* Waits as long as the time limit allows. 1, and what there is; 0: it is over; -1, as errno says.
- */
+/* Waits as long as the limit allows. 1, and what there is; 0: it is over; -1, as errno says. */
 static int wait_for_events(const struct transfer *transfer, bool has_limit, short *ret_events)
 {
     struct pollfd one = {.fd = transfer->fd, .events = transfer->direction->events};
@@ -166,8 +165,8 @@ static bool may_follow_on_socket(struct transfer *transfer)
            !(events & transfer->direction->no_events);
 }
 
-/* And on any other descriptor. Signals do not cut what is done with files on disks; of a pipe or a
- * terminal somebody else takes what is read; and what other devices do is not known. */
+/* And on any descriptor. Signals do not cut what is done with files on disks; from a pipe or a
+ * terminal one reads what is there; and what other devices do is not known. */
 static bool may_follow(struct transfer *transfer)
 {
     enum { MEMORY_DEVICES = 1 }; /* /dev/zero, /dev/urandom and so on */
