@@ -82,16 +82,15 @@ static bool is_like_interpreter(int signal)
 /* A signal that is not ours. */
 static int set_theirs(int signal, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction counted;
+    struct sigaction ours;
     struct program_handlers before = program_handlers_now(signal);
     if (action) {
-        counted = *action;
-        counted.sa_handler =
-            program_handlers_count(signal, action->sa_handler, action->sa_flags & SA_SIGINFO);
+        ours = *action;
+        program_handlers_put(signal, &ours);
     }
-    int result = REAL(sigaction)(signal, action ? &counted : NULL, old);
+    int result = REAL(sigaction)(signal, action ? &ours : NULL, old);
     if (result == 0 && old)
-        old->sa_handler = program_handlers_name(old->sa_handler, before);
+        program_handlers_name(old, before);
     return result;
 }
 
@@ -119,12 +118,16 @@ static program_handler set_handler(int number, program_handler handler, int flag
     return sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
-/* ... and of another one, in the same way. */
+/* ... and of another one: what flags there are to it, the real function knows. */
 static program_handler set_their_handler(signal_function *real, int number, program_handler handler)
 {
-    struct program_handlers before = program_handlers_now(number);
-    program_handler had = real(number, program_handlers_count(number, handler, false));
-    return program_handlers_name(had, before);
+    struct sigaction before, now;
+    bool is_there = set_theirs(number, NULL, &before) == 0;
+    program_handler had = real(number, handler);
+    if (!is_there || had == SIG_ERR || REAL(sigaction)(number, NULL, &now) < 0)
+        return had;
+    set_theirs(number, &now, NULL);
+    return had == SIG_HOLD ? had : before.sa_handler;
 }
 
 EXPORT program_handler signal(int number, program_handler handler)

@@ -1,9 +1,9 @@
-/* The program's own signal handlers. While its waits are interrupted (-e wall), one of ours stands
- * before each of them and counts it: wait.c has to know whether one has run. */
+/* The program's own signal handlers. One of ours stands before each of them, since our signal gets
+ * in the way of others. */
 #ifndef PITVIPER_INTERP_PROGRAM_HANDLERS_H
 #define PITVIPER_INTERP_PROGRAM_HANDLERS_H
 
-#include <stdbool.h>
+#include <signal.h>
 
 typedef void (*program_handler)(int signal);
 
@@ -14,10 +14,10 @@ struct program_handlers {
 
 struct program_handlers program_handlers_now(int signal);
 
-/* What the kernel is to have for `handler`, which may be SIG_DFL or SIG_IGN. */
-program_handler program_handlers_count(int signal, program_handler handler, bool has_info);
+/* Makes of what the program wants what the kernel is to have. */
+void program_handlers_put(int signal, struct sigaction *action);
 
-/* What the program is to hear of, for what the kernel had: one of those before, for ours. */
-program_handler program_handlers_name(program_handler had, struct program_handlers before);
+/* Makes of what the kernel had what the program is to hear of: one of those before, for ours. */
+void program_handlers_name(struct sigaction *had, struct program_handlers before);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <time.h>
+#include <ucontext.h>
 
 enum {
     SAMPLE_KERNEL_WORDS = 512,
@@ -20,7 +21,9 @@ struct sample_thread {
     uint64_t name_ns;  /* when it was looked at */
     bool has_timer;
     volatile bool has_ended_call; /* our signal, since somebody looked: see wait.c */
-    volatile uint32_t handled;    /* signals for which a handler of the program's has run */
+    volatile greg_t again_pc,
+        again_call;            /* the last system call that our signal has made begin again */
+    volatile uint32_t handled; /* signals for which a handler of the program's has run */
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */
     uint64_t born_ns;                /* its CPU time when it began */

@@ -18,11 +18,12 @@
 #include "formats/sample_ring.h"
 #include "interp/exec_environment.h"
 #include "interp/interpose.h"
+#include "interp/interrupted_call.h"
+#include "interp/main_thread.h"
 #include "interp/program_needs.h"
 #include "interp/pyapi.h"
 #include "interp/sample_codes.h"
 #include "interp/sample_frames.h"
-#include "interp/sample_memory.h"
 #include "interp/sample_rest.h"
 #include "interp/sample_take.h"
 #include "interp/sample_thread.h"
@@ -136,28 +137,12 @@ static void stop(void)
         sample_trigger_remove(thread);
 }
 
-/* Whether the thread was in a system call that does not go on: this signal may have ended it. Most
- * processors leave in RCX where a call returns to; else the instruction tells, if it can be read.
- */
-static bool has_ended_call(const ucontext_t *at)
+/* Something of ours. */
+static void on_sample(struct sample_thread *thread, siginfo_t *info, void *context)
 {
-    static const uint8_t SYSCALL[] = {0x0f, 0x05};
-    const greg_t *registers = at->uc_mcontext.gregs;
-    uint8_t before[sizeof SYSCALL];
-    return registers[REG_RCX] == registers[REG_RIP] ||
-           (sample_memory_read((const uint8_t *)registers[REG_RIP] - sizeof before, before,
-                               sizeof before) &&
-            memcmp(before, SYSCALL, sizeof SYSCALL) == 0);
-}
-
-static void on_signal(int signal, siginfo_t *info, void *context)
-{
-    int saved_errno = errno;
-    struct sample_thread *thread = sample_thread_mine();
-    bool is_handled = false;
-    if (!sample_trigger_is_source(info))
-        is_handled = pass_on(signal, info, context);
-    else if (!sampler.is_on && thread)
+    if (thread && thread->tid == (uint32_t)sampler.pid)
+        main_thread_is_sampled(&((ucontext_t *)context)->uc_sigmask);
+    if (!sampler.is_on && thread)
         sample_trigger_remove(thread); /* nobody reads any more */
     else if (thread)
         sample_take(&sampler.source, thread, info, context);
@@ -165,10 +150,18 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         sample_unknown_thread(info, context);
     if (sampler.source.is_over)
         stop();
-    if (thread && sampler.clock == SAMPLE_CLOCK_WALL) {
-        thread->handled += is_handled;
-        thread->has_ended_call |= has_ended_call(context);
-    }
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct sample_thread *thread = sample_thread_mine();
+    if (sample_trigger_is_source(info))
+        on_sample(thread, info, context);
+    else if (pass_on(signal, info, context) && thread)
+        thread->handled++;
+    if (thread)
+        interrupted_call_note(thread, context, sampler.clock == SAMPLE_CLOCK_WALL);
     errno = saved_errno;
 }
 
@@ -456,10 +449,10 @@ struct sample_thread *sampler_interrupts_waits(void)
     return sampler.is_on && sampler.clock == SAMPLE_CLOCK_WALL ? sample_thread_mine() : NULL;
 }
 
-bool sampler_counts_handlers(void)
+bool sampler_is_before_handlers(void)
 {
     /* The child of a vfork has handlers of its own, but not the memory for them. */
-    return sampler.is_on && sampler.clock == SAMPLE_CLOCK_WALL && getpid() == sampler.pid;
+    return sampler.is_on && getpid() == sampler.pid;
 }
 
 bool sampler_uses_signal(int signal)

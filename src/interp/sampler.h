@@ -48,8 +48,8 @@ int sampler_descriptor(void);
 /* The calling thread, if it is interrupted while it waits, too; NULL: it is not. */
 struct sample_thread *sampler_interrupts_waits(void);
 
-/* Whether handlers that the program installs now are to be counted: waits are interrupted. */
-bool sampler_counts_handlers(void);
+/* Whether one of ours is to stand before handlers that the program installs now. */
+bool sampler_is_before_handlers(void);
 
 /* The program's action for a signal that we handle: it gets those that are not ours. */
 void sampler_set_action(const struct sigaction *action);

@@ -130,15 +130,22 @@ def test_waits_are_not_longer_when_they_are_interrupted_often(recorder, compiled
     assert [line for line in waits if float(line[1]) >= 0.25] == []
 
 
+@pytest.mark.parametrize("event", ["cpu", "wall"])
 @again
-def test_signals_end_waits(recorder, compiled):
-    """Also those that come when the sampler's has just ended one. (On a machine that does much else an alarm may
-    come before the wait.)"""
-    program = compiled(TARGETS / "signals_in_waits.c")
-    status, out, err = recorder.run("-F", 9999, "-e", "wall", program, 1600)
+def test_signals_end_waits(recorder, compiled, event):
+    """Also those that come when the sampler's has just ended one, or while its handler runs. (On a machine that does
+    much else an alarm may come before the wait.)"""
+    program = compiled(TARGETS / "signals_in_waits.c", "-w")
+    status, out, err = recorder.run("-F", 9999, "-e", event, program, 2200)
     assert status == 0, err
     late = dict(line.split() for line in out.splitlines())
-    assert len(late) == 8 and set(late.values()) == {"0"}
+    assert len(late) == 11 and set(late.values()) == {"0"}
+
+
+def test_signals_to_the_process_are_the_main_threads(recorder, compiled):
+    program = compiled(TARGETS / "signals_to_process.c", "-pthread")
+    status, out, err = recorder.run("-F", 9999, "-e", "wall", program, 500)
+    assert (status, out) == (0, "0 of 500\n0 of 500\n"), err
 
 
 @every_python()
