@@ -209,7 +209,7 @@ def test_samples_in_signal_handlers_are_whole(recordings, python):
 SHORT_THREADS = """
 import threading
 def work(): sum(range(1000))
-for _ in range(2000):
+for _ in range(5000):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
