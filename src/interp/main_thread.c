@@ -59,10 +59,11 @@ static const char *find_behind(const char *text, const char *name)
 static bool read_blocked(uint64_t *ret_bits)
 {
     char text[2048];
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC); /* the main thread's */
-    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    /* The main thread's. Not by functions in which a thread may be cancelled. */
+    long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+    long length = fd >= 0 ? syscall(SYS_read, fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
-        close(fd);
+        syscall(SYS_close, fd);
     text[length > 0 ? length : 0] = '\0';
     const char *state = find_behind(text, "\nState:\t"), *bits = find_behind(text, "\nSigBlk:\t");
     return state && *state != 'Z' && *state != 'X' && bits && number_take(&bits, 16, ret_bits);
