@@ -171,14 +171,15 @@ def test_interrupted_calls(recorder, compiled, name):
 @pytest.mark.parametrize("event", ["cpu", "wall"])
 def test_functions_of_ours_are_no_callers(recorder, event):
     """Those that stand in front of the C library's."""
-    code = ("import os, time\nnull = os.open('/dev/null', os.O_WRONLY)\nend = time.monotonic() + 0.5\n"
-            "while time.monotonic() < end: os.write(null, b'x')\ntime.sleep(0.2)\n")
+    code = ("import os, time\nnull = os.open('/dev/null', os.O_WRONLY)\nend = time.process_time() + 0.5\n"
+            "while time.process_time() < end: os.write(null, b'x')\ntime.sleep(0.2)\n")
     status, _, err = recorder.run("-F", 1999, "-e", event, sys.executable, "-c", code)
     assert status == 0, err
     samples = recorder.profile().samples
     assert sum(any("write" in frame.name for frame in sample.stack) for sample in samples) > 50
-    callers = Counter(frame.name for sample in samples for frame in sample.stack[:-1]
-                      if "pitviper.so" in frame.module)
+    # The innermost one may be: it is what the thread was in.
+    outside = [[frame for frame in sample.stack if not frame.module.startswith("[kernel")] for sample in samples]
+    callers = Counter(frame.name for stack in outside for frame in stack[:-1] if "pitviper.so" in frame.module)
     assert callers == {}
 
 
