@@ -140,7 +140,7 @@ static void stop(void)
 /* Something of ours. */
 static void on_sample(struct sample_thread *thread, siginfo_t *info, void *context)
 {
-    if (thread && thread->tid == (uint32_t)sampler.pid)
+    if (sampler.clock == SAMPLE_CLOCK_WALL && thread && thread->tid == (uint32_t)sampler.pid)
         main_thread_is_sampled(&((ucontext_t *)context)->uc_sigmask);
     if (!sampler.is_on && thread)
         sample_trigger_remove(thread); /* nobody reads any more */
