@@ -25,10 +25,11 @@ static const struct sample_landmarks *table_of(const struct sample_ring *ring, u
     return NULL;
 }
 
-/* How many landmarks hold. */
+/* How many landmarks hold. Each lies in another line of the cache. */
 static size_t count_held(const struct sample_landmarks *table, uint64_t stack_avma,
                          uint64_t end_avma)
 {
+    enum { AHEAD = 24 };
     size_t count = table->count, held = 0;
     if (count > SAMPLE_LANDMARKS_MOST)
         count = SAMPLE_LANDMARKS_MOST;
@@ -38,6 +39,8 @@ static size_t count_held(const struct sample_landmarks *table, uint64_t stack_av
     for (; held < count; held++) {
         const volatile struct sample_landmark *mark = &table->marks[held]; /* read once */
         uint32_t depth = mark->depth, word;
+        if (held + AHEAD < count)
+            __builtin_prefetch((const void *)(uintptr_t)(end_avma - mark[AHEAD].depth));
         if (depth - sizeof(uint64_t) > most_depth)
             break;
         memcpy(&word, (const void *)(uintptr_t)(end_avma - depth), sizeof word);
