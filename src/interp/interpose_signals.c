@@ -1,7 +1,7 @@
 /* The part of interpose.c that is about signals:
  *
  *     sigaction, signal, and older ones  our signal: hidden, or left to a program that wants it;
- *                                        others: handlers are counted; and Python starts
+ *                                        others: one of ours is before handlers; and Python starts
  *     sigaltstack                        our handler needs a larger one than many have
  *     pthread_sigmask, sigprocmask       threads that block all signals are sampled as well
  *     sigwait and its relatives          a program that waits for all signals means its own */

@@ -13,6 +13,7 @@
  *
  * Where nobody interrupts waits all of this only passes on, by a jump: stacks are those of the
  * program. */
+#include "base/clock.h"
 #include "interp/interpose.h"
 #include "interp/sampler.h"
 #include "interp/wait.h"
@@ -70,7 +71,8 @@ __attribute__((constructor)) static void find(void)
 }
 
 #define REAL(name) (find(), found.name)
-#define NO_ADDRESS ((__CONST_SOCKADDR_ARG){.__sockaddr__ = NULL})
+#define NOBODY ((__SOCKADDR_ARG){.__sockaddr__ = NULL})
+#define NOWHERE ((__CONST_SOCKADDR_ARG){.__sockaddr__ = NULL})
 
 /* --- one transfer, in as many calls as it takes ---------------------------------------------- */
 
@@ -92,14 +94,12 @@ struct transfer {
     const struct direction *direction;
     int fd, flags;
     struct wait wait;
-    size_t wanted, done; /* bytes */
-    bool is_socket;      /* known when something is done */
 };
 
-static struct transfer begin(const struct direction *direction, int fd, size_t wanted, int flags)
+static struct transfer begin(const struct direction *direction, int fd, int flags)
 {
     return (struct transfer){
-        .direction = direction, .fd = fd, .flags = flags, .wait = wait_begin(0), .wanted = wanted};
+        .direction = direction, .fd = fd, .flags = flags, .wait = wait_begin(0)};
 }
 
 static bool never_waits(const struct transfer *transfer)
@@ -133,7 +133,7 @@ static int wait_for_events(const struct transfer *transfer, bool has_limit, shor
     int result;
     do {
         uint64_t left_ns = has_limit ? wait_ns_left(&transfer->wait) : 0;
-        struct timespec left = wait_time_of(left_ns);
+        struct timespec left = clock_time_of(left_ns);
         if (has_limit && !left_ns)
             return 0;
         result = interpose_ppoll(&one, 1, has_limit ? &left : NULL);
@@ -142,19 +142,22 @@ static int wait_for_events(const struct transfer *transfer, bool has_limit, shor
     return result;
 }
 
-/* Whether a call that has done nothing is to be made again; errno says why not. */
-static bool begins_again(struct transfer *transfer)
+/* Whether a call that gave this has done nothing and is to be made again; errno says why not. */
+static bool begins_again(struct transfer *transfer, ssize_t result)
 {
     short events;
+    if (!wait_goes_on(&transfer->wait, result < 0 ? -1 : 0))
+        return false;
     if (!find_limit(transfer) || never_waits(transfer))
         return true;
-    int result = wait_for_events(transfer, true, &events);
-    if (result == 0)
+    int ready = wait_for_events(transfer, true, &events);
+    if (ready == 0)
         errno = EAGAIN;
-    return result > 0;
+    return ready > 0;
 }
 
-/* The same for one on a socket that has done a part. */
+enum way { NO_WAY, BY_FILE, BY_SOCKET };
+
 static bool may_follow_on_socket(struct transfer *transfer)
 {
     short events;
@@ -165,69 +168,66 @@ static bool may_follow_on_socket(struct transfer *transfer)
            !(events & transfer->direction->no_events);
 }
 
-/* And on any descriptor. Signals do not cut what is done with files on disks; from a pipe or a
- * terminal one reads what is there; and what other devices do is not known. */
-static bool may_follow(struct transfer *transfer)
+/* How the rest may follow what has been done. Signals do not cut what is done with files on disks;
+ * from a pipe or a terminal one reads what is there; and what other devices do is not known. */
+static enum way way_to_follow(struct transfer *transfer)
 {
     enum { MEMORY_DEVICES = 1 }; /* /dev/zero, /dev/urandom and so on */
     struct stat file;
     if (fstat(transfer->fd, &file) < 0 || never_waits(transfer))
-        return false;
-    transfer->is_socket = S_ISSOCK(file.st_mode);
-    if (transfer->is_socket)
-        return may_follow_on_socket(transfer);
-    if (transfer->direction == &SENDING)
-        return S_ISFIFO(file.st_mode) || (S_ISCHR(file.st_mode) && isatty(transfer->fd));
-    return S_ISCHR(file.st_mode) && major(file.st_rdev) == MEMORY_DEVICES;
+        return NO_WAY;
+    if (S_ISSOCK(file.st_mode))
+        return may_follow_on_socket(transfer) ? BY_SOCKET : NO_WAY;
+    bool may_follow =
+        transfer->direction == &SENDING
+            ? S_ISFIFO(file.st_mode) || (S_ISCHR(file.st_mode) && isatty(transfer->fd))
+            : S_ISCHR(file.st_mode) && major(file.st_rdev) == MEMORY_DEVICES;
+    return may_follow ? BY_FILE : NO_WAY;
 }
 
-/* Whether a call that gave this is to be made again, for the rest. */
-static bool goes_on(struct transfer *transfer, ssize_t result)
+/* If the other side is gone meanwhile, the program's next call tells it, with SIGPIPE. */
+static ssize_t follow(const struct transfer *transfer, enum way way, struct iovec part)
 {
-    if (result > 0)
-        transfer->done += (size_t)result;
-    bool is_cut = result < 0 ? errno == EINTR : result > 0 && transfer->done < transfer->wanted;
-    if (!is_cut || !wait_was_us(&transfer->wait))
-        return false;
-    return transfer->done ? may_follow(transfer) : begins_again(transfer);
+    int flags = transfer->flags | MSG_NOSIGNAL;
+    bool is_sent = transfer->direction == &SENDING;
+    if (way == BY_FILE)
+        return is_sent ? REAL(write)(transfer->fd, part.iov_base, part.iov_len)
+                       : REAL(read)(transfer->fd, part.iov_base, part.iov_len);
+    return is_sent ? REAL(sendto)(transfer->fd, part.iov_base, part.iov_len, flags, NOWHERE, 0)
+                   : REAL(recvfrom)(transfer->fd, part.iov_base, part.iov_len, flags, NOBODY, NULL);
 }
 
-/* What the program gets, after the last call. */
-static ssize_t end(const struct transfer *transfer, ssize_t result)
+/* Of the memory in several parts, what is left of the first that is not done. */
+static struct iovec rest_of(const struct iovec *parts, size_t count, size_t done)
 {
-    if (transfer->done)
-        result = (ssize_t)transfer->done;
+    for (size_t i = 0; i < count; i++) {
+        if (done < parts[i].iov_len)
+            return (struct iovec){.iov_base = (char *)parts[i].iov_base + done,
+                                  .iov_len = parts[i].iov_len - done};
+        done -= parts[i].iov_len;
+    }
+    return (struct iovec){0};
+}
+
+/* Does what is left, behind a call that gave this. Returns what the program gets. */
+static ssize_t finish(struct transfer *transfer, ssize_t result, const struct iovec *parts,
+                      size_t count)
+{
+    size_t done = result > 0 ? (size_t)result : 0;
+    struct iovec rest = done ? rest_of(parts, count, done) : (struct iovec){0};
+    bool is_cut = wait_was_us(&transfer->wait);
+    enum way way;
+    while (rest.iov_len && is_cut && (way = way_to_follow(transfer)) != NO_WAY) {
+        ssize_t more = follow(transfer, way, rest);
+        is_cut = more == (ssize_t)rest.iov_len || /* there are other parts */
+                 ((more > 0 || (more < 0 && errno == EINTR)) && wait_was_us(&transfer->wait));
+        done += more > 0 ? (size_t)more : 0;
+        rest = rest_of(parts, count, done);
+    }
     if (result >= 0)
         errno = transfer->wait.error;
-    return result;
+    return done ? (ssize_t)done : result;
 }
-
-/* --- memory in several parts ----------------------------------------------------------------- */
-
-static size_t bytes_of(const struct iovec *parts, size_t count)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += parts[i].iov_len;
-    return bytes;
-}
-
-/* Those that are left when the first bytes of them are done, into `rest`. */
-static size_t rest_of(const struct iovec *parts, size_t count, size_t done, struct iovec *rest)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t skipped = done < parts[i].iov_len ? done : parts[i].iov_len;
-        done -= skipped;
-        if (parts[i].iov_len > skipped)
-            rest[left++] = (struct iovec){.iov_base = (char *)parts[i].iov_base + skipped,
-                                          .iov_len = parts[i].iov_len - skipped};
-    }
-    return left;
-}
-
-/* Room for it, of the calling function. The kernel takes 1024 parts at most. */
-#define ROOM_FOR(count) __builtin_alloca((count) * sizeof(struct iovec))
 
 /* --- receive --------------------------------------------------------------------------------- */
 
@@ -235,24 +235,24 @@ EXPORT ssize_t read(int fd, void *data, size_t bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(read)(fd, data, bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, bytes, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0);
     ssize_t result;
     do
-        result = REAL(read)(fd, (char *)data + transfer.done, bytes - transfer.done);
-    while (goes_on(&transfer, result));
-    return end(&transfer, result);
+        result = REAL(read)(fd, data, bytes);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, &(struct iovec){data, bytes}, 1);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
     if (!sampler_interrupts_waits())
         return REAL(readv)(fd, parts, count);
-    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0);
     ssize_t result;
     do
         result = REAL(readv)(fd, parts, count);
-    while (goes_on(&transfer, result));
-    return end(&transfer, result);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, parts, (size_t)count);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *data, size_t bytes, int flags, __SOCKADDR_ARG from,
@@ -260,45 +260,32 @@ EXPORT ssize_t recvfrom(int fd, void *data, size_t bytes, int flags, __SOCKADDR_
 {
     if (!sampler_interrupts_waits())
         return REAL(recvfrom)(fd, data, bytes, flags, from, from_bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, bytes, flags);
+    struct transfer transfer = begin(&RECEIVING, fd, flags);
     ssize_t result;
     do
-        result = REAL(recvfrom)(fd, (char *)data + transfer.done, bytes - transfer.done, flags,
-                                from, from_bytes);
-    while (goes_on(&transfer, result));
-    return end(&transfer, result);
+        result = REAL(recvfrom)(fd, data, bytes, flags, from, from_bytes);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, &(struct iovec){data, bytes}, 1);
 }
 
 EXPORT ssize_t recv(int fd, void *data, size_t bytes, int flags)
 {
-    return recvfrom(fd, data, bytes, flags, (__SOCKADDR_ARG){.__sockaddr__ = NULL}, NULL);
+    return recvfrom(fd, data, bytes, flags, NOBODY, NULL);
 }
 
 /* Where descriptors can come beside the bytes, a message ends where they do: it stays as it is. */
-static ssize_t receive_parts(int fd, struct msghdr *message, int flags)
-{
-    struct transfer transfer = begin(&RECEIVING, fd, 0, flags);
-    struct msghdr rest = {0};
-    ssize_t result;
-    bool is_again;
-    do {
-        result = REAL(recvmsg)(fd, transfer.done ? &rest : message, flags);
-        if (result > 0 && !transfer.done && !message->msg_control)
-            transfer.wanted = bytes_of(message->msg_iov, message->msg_iovlen);
-        is_again = goes_on(&transfer, result);
-        if (is_again && transfer.done) {
-            rest.msg_iov = rest.msg_iov ? rest.msg_iov : ROOM_FOR(message->msg_iovlen);
-            rest.msg_iovlen =
-                rest_of(message->msg_iov, message->msg_iovlen, transfer.done, rest.msg_iov);
-        }
-    } while (is_again);
-    return end(&transfer, result);
-}
-
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-    return sampler_interrupts_waits() ? receive_parts(fd, message, flags)
-                                      : REAL(recvmsg)(fd, message, flags);
+    if (!sampler_interrupts_waits())
+        return REAL(recvmsg)(fd, message, flags);
+    struct transfer transfer = begin(&RECEIVING, fd, flags);
+    ssize_t result;
+    do
+        result = REAL(recvmsg)(fd, message, flags);
+    while (begins_again(&transfer, result));
+    bool has_rest = result > 0 && !message->msg_control;
+    return has_rest ? finish(&transfer, result, message->msg_iov, message->msg_iovlen)
+                    : finish(&transfer, result, NULL, 0);
 }
 
 /* What these are in programs that are compiled with _FORTIFY_SOURCE: the C library ends the program
@@ -329,39 +316,40 @@ EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *from_bytes, int flags
 {
     if (!sampler_interrupts_waits())
         return REAL(accept4)(fd, from, from_bytes, flags);
-    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0);
     int result;
     do
         result = REAL(accept4)(fd, from, from_bytes, flags);
-    while (result < 0 && goes_on(&transfer, result));
-    return (int)end(&transfer, result);
+    while (begins_again(&transfer, result));
+    return wait_end(&transfer.wait, result);
 }
 
 EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *from_bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(accept)(fd, from, from_bytes);
-    struct transfer transfer = begin(&RECEIVING, fd, 0, 0);
+    struct transfer transfer = begin(&RECEIVING, fd, 0);
     int result;
     do
         result = REAL(accept)(fd, from, from_bytes);
-    while (result < 0 && goes_on(&transfer, result));
-    return (int)end(&transfer, result);
+    while (begins_again(&transfer, result));
+    return wait_end(&transfer.wait, result);
 }
 
-/* Of a device, but it is cut as others are. */
+/* Of a device, but without a descriptor. */
 EXPORT ssize_t getrandom(void *data, size_t bytes, unsigned flags)
 {
     if (!sampler_interrupts_waits())
         return REAL(getrandom)(data, bytes, flags);
-    struct transfer transfer = begin(&RECEIVING, -1, bytes, 0);
+    struct wait wait = wait_begin(0);
+    size_t done = 0;
     ssize_t result;
     do {
-        result = REAL(getrandom)((char *)data + transfer.done, bytes - transfer.done, flags);
-        transfer.done += result > 0 ? (size_t)result : 0;
-    } while (transfer.done < bytes && (result > 0 || errno == EINTR) &&
-             wait_was_us(&transfer.wait));
-    return end(&transfer, result);
+        result = REAL(getrandom)((char *)data + done, bytes - done, flags);
+        done += result > 0 ? (size_t)result : 0;
+    } while (done < bytes && (result > 0 || errno == EINTR) && wait_was_us(&wait));
+    wait_end(&wait, done ? 0 : (int)result);
+    return done ? (ssize_t)done : result;
 }
 
 /* --- send ------------------------------------------------------------------------------------ */
@@ -370,54 +358,24 @@ EXPORT ssize_t write(int fd, const void *data, size_t bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(write)(fd, data, bytes);
-    struct transfer transfer = begin(&SENDING, fd, bytes, 0);
+    struct transfer transfer = begin(&SENDING, fd, 0);
     ssize_t result;
-    do {
-        const char *rest = (const char *)data + transfer.done;
-        size_t left = bytes - transfer.done;
-        result = transfer.is_socket ? REAL(sendto)(fd, rest, left, MSG_NOSIGNAL, NO_ADDRESS, 0)
-                                    : REAL(write)(fd, rest, left);
-    } while (goes_on(&transfer, result));
-    return end(&transfer, result);
-}
-
-/* The next call of one in several parts: the first, or for the rest. */
-static ssize_t write_parts_once(const struct transfer *transfer, const struct iovec *parts,
-                                int count, struct iovec *room)
-{
-    if (!transfer->done)
-        return REAL(writev)(transfer->fd, parts, count);
-    struct msghdr rest = {.msg_iov = room,
-                          .msg_iovlen = rest_of(parts, (size_t)count, transfer->done, room)};
-    return transfer->is_socket ? REAL(sendmsg)(transfer->fd, &rest, MSG_NOSIGNAL)
-                               : REAL(writev)(transfer->fd, room, (int)rest.msg_iovlen);
-}
-
-static ssize_t write_parts(int fd, const struct iovec *parts, int count)
-{
-    struct transfer transfer = begin(&SENDING, fd, 0, 0);
-    struct iovec *room = NULL;
-    ssize_t result;
-    do {
-        result = write_parts_once(&transfer, parts, count, room);
-        if (result > 0 && !room) {
-            room = ROOM_FOR((size_t)count);
-            transfer.wanted = bytes_of(parts, (size_t)count);
-        }
-    } while (goes_on(&transfer, result));
-    return end(&transfer, result);
+    do
+        result = REAL(write)(fd, data, bytes);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, &(struct iovec){(void *)data, bytes}, 1);
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-    return sampler_interrupts_waits() ? write_parts(fd, parts, count)
-                                      : REAL(writev)(fd, parts, count);
-}
-
-/* If the other side is gone meanwhile, the program's next call tells it, with the signal. */
-static int flags_of(const struct transfer *transfer)
-{
-    return transfer->done ? transfer->flags | MSG_NOSIGNAL : transfer->flags;
+    if (!sampler_interrupts_waits())
+        return REAL(writev)(fd, parts, count);
+    struct transfer transfer = begin(&SENDING, fd, 0);
+    ssize_t result;
+    do
+        result = REAL(writev)(fd, parts, count);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, parts, (size_t)count);
 }
 
 EXPORT ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKADDR_ARG to,
@@ -425,58 +383,44 @@ EXPORT ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST
 {
     if (!sampler_interrupts_waits())
         return REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
-    struct transfer transfer = begin(&SENDING, fd, bytes, flags);
+    struct transfer transfer = begin(&SENDING, fd, flags);
     ssize_t result;
     do
-        result = REAL(sendto)(fd, (const char *)data + transfer.done, bytes - transfer.done,
-                              flags_of(&transfer), to, to_bytes);
-    while (goes_on(&transfer, result));
-    return end(&transfer, result);
+        result = REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
+    while (begins_again(&transfer, result));
+    return finish(&transfer, result, &(struct iovec){(void *)data, bytes}, 1);
 }
 
 EXPORT ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
-    return sendto(fd, data, bytes, flags, NO_ADDRESS, 0);
+    return sendto(fd, data, bytes, flags, NOWHERE, 0);
 }
 
 /* What goes beside the bytes goes with the first of them. */
-static ssize_t send_parts(int fd, const struct msghdr *message, int flags)
-{
-    struct transfer transfer = begin(&SENDING, fd, 0, flags);
-    struct msghdr rest = {0};
-    ssize_t result;
-    bool is_again;
-    do {
-        result = REAL(sendmsg)(fd, transfer.done ? &rest : message, flags_of(&transfer));
-        if (result > 0 && !transfer.done)
-            transfer.wanted = bytes_of(message->msg_iov, message->msg_iovlen);
-        is_again = goes_on(&transfer, result);
-        if (is_again && transfer.done) {
-            rest.msg_iov = rest.msg_iov ? rest.msg_iov : ROOM_FOR(message->msg_iovlen);
-            rest.msg_iovlen =
-                rest_of(message->msg_iov, message->msg_iovlen, transfer.done, rest.msg_iov);
-        }
-    } while (is_again);
-    return end(&transfer, result);
-}
-
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    return sampler_interrupts_waits() ? send_parts(fd, message, flags)
-                                      : REAL(sendmsg)(fd, message, flags);
+    if (!sampler_interrupts_waits())
+        return REAL(sendmsg)(fd, message, flags);
+    struct transfer transfer = begin(&SENDING, fd, flags);
+    ssize_t result;
+    do
+        result = REAL(sendmsg)(fd, message, flags);
+    while (begins_again(&transfer, result));
+    return result > 0 ? finish(&transfer, result, message->msg_iov, message->msg_iovlen)
+                      : finish(&transfer, result, NULL, 0);
 }
 
 EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t to_bytes)
 {
     if (!sampler_interrupts_waits())
         return REAL(connect)(fd, to, to_bytes);
-    struct transfer transfer = begin(&SENDING, fd, 0, 0);
+    struct transfer transfer = begin(&SENDING, fd, 0);
     int result;
     do
         result = REAL(connect)(fd, to, to_bytes);
-    while (goes_on(&transfer, result));
+    while (begins_again(&transfer, result));
     bool is_late = result < 0 && errno == EAGAIN && transfer.wait.most_ns;
     if (is_late && option_of(fd, SO_DOMAIN) != AF_UNIX)
         errno = EINPROGRESS;
-    return (int)end(&transfer, result);
+    return wait_end(&transfer.wait, result);
 }

@@ -5,6 +5,7 @@
  *
  * Where nobody interrupts waits all of this only passes on, by a jump: stacks are those of the
  * program. */
+#include "base/clock.h"
 #include "interp/interpose.h"
 #include "interp/sampler.h"
 #include "interp/wait.h"
@@ -102,7 +103,7 @@ EXPORT int nanosleep(const struct timespec *time, struct timespec *ret_left)
     struct wait wait = wait_begin(wait_ns_of(time));
     int result = REAL(nanosleep)(time, &left);
     while (wait_goes_on(&wait, result)) {
-        struct timespec rest = wait_time_of(wait_ns_left(&wait));
+        struct timespec rest = clock_time_of(wait_ns_left(&wait));
         result = REAL(nanosleep)(&rest, &left);
     }
     if (result == -1 && errno == EINTR && ret_left)
@@ -122,7 +123,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
     int error = REAL(clock_nanosleep)(clock, flags, time, &left);
     while (was_us(&wait, error)) {
         struct timespec rest = is_absolute ? *time
-                               : is_usual  ? wait_time_of(wait_ns_left(&wait))
+                               : is_usual  ? clock_time_of(wait_ns_left(&wait))
                                            : left;
         error = REAL(clock_nanosleep)(clock, flags, &rest, &left);
     }
@@ -133,7 +134,7 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
 
 EXPORT int usleep(useconds_t microseconds)
 {
-    struct timespec time = wait_time_of((uint64_t)microseconds * 1000);
+    struct timespec time = clock_time_of((uint64_t)microseconds * 1000);
     return nanosleep(&time, NULL);
 }
 
@@ -171,7 +172,7 @@ EXPORT int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec
     struct wait wait = wait_begin(wait_ns_of(limit));
     int result = REAL(ppoll)(descriptors, count, limit, blocked);
     while (wait_goes_on(&wait, result)) {
-        struct timespec left = wait_time_of(wait_ns_left(&wait));
+        struct timespec left = clock_time_of(wait_ns_left(&wait));
         result = REAL(ppoll)(descriptors, count, limit ? &left : NULL, blocked);
     }
     return wait_end(&wait, result);
@@ -225,7 +226,7 @@ EXPORT int pselect(int count, fd_set *reading, fd_set *writing, fd_set *others,
     struct wait wait = wait_begin(wait_ns_of(limit));
     int result = REAL(pselect)(count, reading, writing, others, limit, blocked);
     while (wait_goes_on(&wait, result)) {
-        struct timespec left = wait_time_of(wait_ns_left(&wait));
+        struct timespec left = clock_time_of(wait_ns_left(&wait));
         result = REAL(pselect)(count, reading, writing, others, limit ? &left : NULL, blocked);
     }
     return wait_end(&wait, result);
@@ -269,7 +270,7 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const stru
     struct wait wait = wait_begin(wait_ns_of(limit));
     int result = REAL(epoll_pwait2)(fd, events, most, limit, blocked);
     while (wait_goes_on(&wait, result)) {
-        struct timespec left = wait_time_of(wait_ns_left(&wait));
+        struct timespec left = clock_time_of(wait_ns_left(&wait));
         result = REAL(epoll_pwait2)(fd, events, most, limit ? &left : NULL, blocked);
     }
     return wait_end(&wait, result);
@@ -325,7 +326,7 @@ EXPORT int semtimedop(int set, struct sembuf *changes, size_t count, const struc
     struct wait wait = wait_begin(wait_ns_of(limit));
     int result = REAL(semtimedop)(set, changes, count, limit);
     while (wait_goes_on(&wait, result)) {
-        struct timespec left = wait_time_of(wait_ns_left(&wait));
+        struct timespec left = clock_time_of(wait_ns_left(&wait));
         result = REAL(semtimedop)(set, changes, count, limit ? &left : NULL);
     }
     return wait_end(&wait, result);
@@ -392,7 +393,7 @@ EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *ret_info, const struct t
     struct wait wait = wait_begin(wait_ns_of(limit));
     int result = interpose_sigtimedwait(set, ret_info, limit);
     while (wait_goes_on(&wait, result)) {
-        struct timespec left = wait_time_of(wait_ns_left(&wait));
+        struct timespec left = clock_time_of(wait_ns_left(&wait));
         result = interpose_sigtimedwait(set, ret_info, limit ? &left : NULL);
     }
     return wait_end(&wait, result);

@@ -21,9 +21,9 @@ struct sample_thread {
     uint64_t name_ns;  /* when it was looked at */
     bool has_timer;
     volatile bool has_ended_call; /* our signal, since somebody looked: see wait.c */
-    volatile greg_t again_pc,
-        again_call;            /* the last system call that our signal has made begin again */
-    volatile uint32_t handled; /* signals for which a handler of the program's has run */
+    volatile greg_t again_pc;     /* where our signal has made a system call begin again, ... */
+    volatile greg_t again_call;   /* ... and which one: interrupted_call.c */
+    volatile uint32_t handled;    /* signals for which a handler of the program's has run */
     timer_t timer;
     uint64_t accounted_ns;           /* CPU time that samples stand for */
     uint64_t born_ns;                /* its CPU time when it began */

@@ -108,12 +108,6 @@ static bool is_event(enum sample_trigger trigger)
     return sample_trigger_signal(trigger) == SIGTRAP;
 }
 
-static struct timespec time_of(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_SECOND),
-                             .tv_nsec = (long)(ns % NS_PER_SECOND)};
-}
-
 /* A thread's first sample comes at any moment of the first period: else the time of all threads
  * that are shorter would be lost. */
 static uint64_t any_number(const struct sample_thread *thread)
@@ -138,15 +132,15 @@ static bool set_timer(clockid_t clock, int signal, const struct itimerspec *time
 static bool start_timer(clockid_t clock, uint32_t frequency_hz, struct sample_thread *thread)
 {
     uint64_t period_ns = NS_PER_SECOND / frequency_hz;
-    struct itimerspec times = {.it_interval = time_of(period_ns),
-                               .it_value = time_of(1 + any_number(thread) % period_ns)};
+    struct itimerspec times = {.it_interval = clock_time_of(period_ns),
+                               .it_value = clock_time_of(1 + any_number(thread) % period_ns)};
     return set_timer(clock, SIGSTKFLT, &times, thread);
 }
 
 /* The kernel looks at CPU-time timers when its clock ticks. */
 static struct itimerspec ticks_every(uint64_t ns)
 {
-    return (struct itimerspec){.it_value = time_of(ns), .it_interval = time_of(ns)};
+    return (struct itimerspec){.it_value = clock_time_of(ns), .it_interval = clock_time_of(ns)};
 }
 
 static uint64_t tick_interval(const struct sample_thread *thread, uint32_t frequency_hz,

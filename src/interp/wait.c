@@ -68,14 +68,8 @@ uint64_t wait_ns_of_value(const struct timeval *time)
     return wait_ns_of(&same);
 }
 
-struct timespec wait_time_of(uint64_t ns)
-{
-    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_SECOND),
-                             .tv_nsec = (long)(ns % NS_PER_SECOND)};
-}
-
 struct timeval wait_value_of(uint64_t ns)
 {
-    struct timespec time = wait_time_of(ns + NS_PER_US - 1);
+    struct timespec time = clock_time_of(ns + NS_PER_US - 1);
     return (struct timeval){.tv_sec = time.tv_sec, .tv_usec = time.tv_nsec / NS_PER_US};
 }

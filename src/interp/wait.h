@@ -38,8 +38,7 @@ uint64_t wait_ns_left(const struct wait *wait);
 uint64_t wait_ns_of(const struct timespec *time);
 uint64_t wait_ns_of_value(const struct timeval *time);
 
-/* And back; not less. */
-struct timespec wait_time_of(uint64_t ns);
+/* And back (clock_time_of for the other one); not less. */
 struct timeval wait_value_of(uint64_t ns);
 
 #endif

@@ -117,7 +117,7 @@ def test_waits_of_c_programs(recorder, compiled):
     status, out, err = recorder.run("-F", 999, "-e", "wall", compiled(TARGETS / "c_waits.c"))
     assert status == 0, err
     waits = [line.split() for line in out.splitlines()]
-    assert len(waits) == 11
+    assert len(waits) == 13
     assert [line for line in waits if not 0.19 <= float(line[1]) < 2] == []
 
 

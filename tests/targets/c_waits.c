@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +58,11 @@ int main(void)
     end.tv_sec += end.tv_nsec / 1000000000;
     end.tv_nsec %= 1000000000;
     WAIT("sem_timedwait", sem_timedwait(&semaphore, &end));
+    int set = semget(IPC_PRIVATE, 1, 0600);
+    struct sembuf take = {.sem_op = -1};
+    WAIT("semtimedop", semtimedop(set, &take, 1, &time));
+    semctl(set, 0, IPC_RMID);
+    WAIT("thrd_sleep", thrd_sleep(&time, NULL));
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = do_nothing}, NULL);
     set_alarm();
     WAIT("sleep", sleep(5));

@@ -97,6 +97,13 @@ def accepts_in_time():
     return 1
 
 
+def reads_parts():
+    """Of a device that never has less."""
+    with open("/dev/zero", "rb", 0) as zero:
+        parts = [bytearray(1 << 23), bytearray(1 << 24)]
+        return sum(os.readv(zero.fileno(), parts) != 3 << 23 for _ in range(5))
+
+
 def never_waits():
     """A socket that does not wait has no use for its time limit."""
     one, other = socket.socketpair()
@@ -126,5 +133,6 @@ print(json.dumps({
     "read with a time limit": ends_in_time(socket.SO_RCVTIMEO, lambda one: os.read(one.fileno(), 1)),
     "send with a time limit": ends_in_time(socket.SO_SNDTIMEO, fill),
     "accept with a time limit": accepts_in_time(),
+    "readv": reads_parts(),
     "never waits": never_waits(),
 }))

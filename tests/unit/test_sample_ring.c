@@ -202,7 +202,7 @@ static void pages_that_the_reader_made_are_mapped_many_at_a_time(void **state)
     (void)state;
     enum { LARGE_BYTES = 1 << 20, RECORD_BYTES = 1 << 15, PAGE_BYTES = 4096 };
     if (access("/dev/shm", W_OK) < 0)
-        skip();
+        skip(); /* then rings are on a disk */
     open_both_in("/dev/shm", LARGE_BYTES);
     uint32_t written = 0;
     for (; written < LARGE_BYTES / 4 / RECORD_BYTES; written++)
